@@ -1,0 +1,12 @@
+//! The one seam between the engine and the machine.
+//!
+//! Everything the engine wants from its surroundings — files, time, randomness and threads — goes through an
+//! [`Env`], so that a test can own the machine: [`mem`] forgets what was never synced, [`fault`] fails the n-th
+//! call of a kind, [`posix`] is the real thing.
+#![deny(missing_docs)]
+
+mod fs;
+mod machine;
+
+pub use fs::{CreateOptions, FileLock, Fs, IoMode, RandomFile, WriteFile};
+pub use machine::{Clock, Env, JoinHandle, Random, Spawn};

@@ -1,0 +1,11 @@
+//! Settings: plain data, validated when a database or column family is opened.
+//!
+//! Every setting has a default that is right for flash on a small machine. Units are in the names.
+
+mod column_family;
+mod database;
+mod operation;
+
+pub use column_family::{ColumnFamilyOptions, CompactionStyle, Compression, MemtableKind, PrefixExtractor};
+pub use database::{Options, RecoveryMode};
+pub use operation::{Durability, WriteOptions};

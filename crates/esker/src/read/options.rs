@@ -1,0 +1,37 @@
+//! Settings of a read.
+
+use crate::snapshot::Snapshot;
+
+/// Settings of a read. Bounds are user keys.
+#[derive(Clone, Debug)]
+pub struct ReadOptions {
+    /// What the read sees; `None`: all that was written before it started.
+    pub snapshot: Option<Snapshot>,
+    /// First key an iterator may give.
+    pub lower_bound: Option<Vec<u8>>,
+    /// First key past the end of an iterator.
+    pub upper_bound: Option<Vec<u8>>,
+    /// Whether checksums of blocks are verified. Default: true.
+    pub verify_checksums: bool,
+    /// Whether blocks that are read enter the block cache. Default: true.
+    pub fill_cache: bool,
+    /// An iterator stays within the prefix of the key it was last positioned to, and may use prefix filters.
+    /// Default: false.
+    pub prefix_same: bool,
+    /// Bytes to read ahead when scanning; 0: grows by itself. Default: 0.
+    pub readahead_bytes: usize,
+}
+
+impl Default for ReadOptions {
+    fn default() -> Self {
+        Self {
+            snapshot: None,
+            lower_bound: None,
+            upper_bound: None,
+            verify_checksums: true,
+            fill_cache: true,
+            prefix_same: false,
+            readahead_bytes: 0,
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! Snapshots: sequence numbers that compaction must keep visible.
+//!
+//! Invariant: a sequence number in the list was the published one when it was added, under the list's lock; a job
+//! that takes the list (under the same lock) after it chose its inputs therefore sees every snapshot that can see
+//! a version which the job may drop.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use crate::key::Sequence;
+
+/// The live snapshots of a database: sequence -> how many share it.
+#[derive(Debug, Default)]
+pub struct SnapshotList {
+    live: Mutex<BTreeMap<Sequence, usize>>,
+}
+
+impl SnapshotList {
+    /// Adds a snapshot at the sequence that `published` gives under the list's lock.
+    pub fn acquire(self: &Arc<Self>, published: impl FnOnce() -> Sequence) -> Snapshot {
+        let mut live = self.live.lock();
+        let sequence = published();
+        *live.entry(sequence).or_insert(0) += 1;
+        drop(live);
+        Snapshot {
+            guard: Arc::new(Guard {
+                list: Arc::clone(self),
+                sequence,
+            }),
+        }
+    }
+
+    /// The live snapshots' sequences, ascending.
+    pub fn sequences(&self) -> Vec<Sequence> {
+        self.live.lock().keys().copied().collect()
+    }
+
+    /// How many snapshots are alive.
+    pub fn count(&self) -> usize {
+        self.live.lock().values().sum()
+    }
+}
+
+#[derive(Debug)]
+struct Guard {
+    list: Arc<SnapshotList>,
+    sequence: Sequence,
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        let mut live = self.list.live.lock();
+        if let Some(count) = live.get_mut(&self.sequence) {
+            *count -= 1;
+            if *count == 0 {
+                live.remove(&self.sequence);
+            }
+        }
+    }
+}
+
+/// A view of the database as it was at one moment, kept until the last clone is dropped.
+#[derive(Clone)]
+pub struct Snapshot {
+    guard: Arc<Guard>,
+}
+
+impl Snapshot {
+    /// The last sequence number that it sees.
+    pub fn sequence(&self) -> Sequence {
+        self.guard.sequence
+    }
+
+    /// Whether it was taken from the database that owns `list`.
+    pub fn belongs_to(&self, list: &Arc<SnapshotList>) -> bool {
+        Arc::ptr_eq(&self.guard.list, list)
+    }
+}
+
+impl fmt::Debug for Snapshot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Snapshot({})", self.sequence())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_snapshot_lives_until_its_last_clone() {
+        let list = Arc::new(SnapshotList::default());
+        let first = list.acquire(|| 5);
+        let second = list.acquire(|| 5);
+        let clone = first.clone();
+        drop(first);
+        drop(second);
+        assert_eq!(list.sequences(), [5]);
+        drop(clone);
+        assert!(list.sequences().is_empty());
+        assert_eq!(list.count(), 0);
+    }
+}
