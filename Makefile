@@ -1,0 +1,51 @@
+# What can be done here; each target is a line or two, the work is in scripts/. `make help` lists them.
+.DEFAULT_GOAL := help
+.PHONY: help setup run test lint fmt deny test-long torture fuzz loom miri bench peers
+
+SECONDS_PER_TARGET ?= 60
+
+help: ## this list
+	@sed -n 's/^\([a-z -]*\):[^#]*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
+
+setup: ## install what this machine lacks for run, test and lint
+	@scripts/setup.sh build lint browser peers
+
+run: ## the flash benchmark against RocksDB and LevelDB; opens as report/index.html
+	@scripts/run.sh
+
+test: ## every test that takes seconds
+	@scripts/setup.sh build browser
+	@scripts/test.sh
+
+lint: ## formatting, clippy, documentation, licences and advisories; warnings are errors
+	@scripts/setup.sh build lint
+	@scripts/lint.sh
+
+fmt: ## format the tree
+	cargo fmt --all
+
+deny: ## licences, sources and advisories of the dependencies
+	@scripts/setup.sh build lint
+	@scripts/deny.sh
+
+test-long torture: loom miri fuzz ## long property runs, 50 kills, loom, Miri, fuzzing
+	@scripts/torture.sh
+
+fuzz: ## every fuzz target for SECONDS_PER_TARGET (60) seconds
+	@scripts/setup.sh build deep
+	@scripts/fuzz-all.sh $(SECONDS_PER_TARGET)
+
+loom: ## the concurrent structures under every interleaving
+	@scripts/setup.sh build
+	@scripts/loom.sh
+
+miri: ## the modules with unsafe code under Miri
+	@scripts/setup.sh build deep
+	@scripts/miri.sh
+
+bench: ## the flash benchmark at a scale of seconds, Esker alone
+	cargo run --release --locked --bin esker-lab -- run flash --engines esker --scale smoke
+
+peers: ## fetch RocksDB and LevelDB for the lab
+	@scripts/setup.sh peers
+	@scripts/fetch-peers.sh
