@@ -34,7 +34,7 @@ debian() {
   say "installing $*"
   "${as_root[@]}" apt-get update -qq >/dev/null || true
   "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
-    apt-get install -y -qq --no-install-recommends "$@" >/dev/null
+    apt-get -o DPkg::Lock::Timeout=300 install -y -qq --no-install-recommends "$@" >/dev/null
 }
 
 # toolchain NAME COMPONENT…: the toolchain, with those components.

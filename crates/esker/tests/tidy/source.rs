@@ -86,7 +86,7 @@ impl Source {
     }
 }
 
-/// Marks the items that `#[cfg(test)]` or `#[cfg(all(test, …))]` stands before.
+/// Marks the items that `#[cfg(test)]`, or `#[cfg(all(…))]` with `test` in it, stands before.
 fn mark_test_items(tokens: &mut [Token]) {
     let mut start = 0;
     while start < tokens.len() {
@@ -103,11 +103,16 @@ fn mark_test_items(tokens: &mut [Token]) {
 }
 
 fn opens_test_item(tokens: &[Token]) -> bool {
-    let starts_with = |words: &[&str]| {
-        tokens.len() >= words.len() && words.iter().zip(tokens).all(|(word, token)| *word == token.text)
-    };
-    starts_with(&["#", "[", "cfg", "(", "test", ")", "]"])
-        || starts_with(&["#", "[", "cfg", "(", "all", "(", "test"])
+    let words: Vec<&str> = tokens
+        .iter()
+        .take(20)
+        .map(|token| token.text.as_str())
+        .take_while(|word| *word != "]")
+        .collect();
+    words.starts_with(&["#", "[", "cfg", "("])
+        && words.contains(&"test")
+        && !words.contains(&"any")
+        && !words.contains(&"not")
 }
 
 /// The index behind the item that starts at `start` with its attributes.
@@ -369,6 +374,30 @@ mod tests {
                 code.contains(&"kept") && !code.contains(&"a") && !code.contains(&"t"),
                 "{item}: {code:?}"
             );
+        }
+    }
+
+    #[test]
+    fn only_what_needs_test_is_a_test() {
+        let marked = |attribute: &str| {
+            Source::new("src/a.rs", &format!("{attribute} fn f() {{}}"))
+                .code()
+                .is_empty()
+        };
+        for attribute in [
+            "#[cfg(test)]",
+            "#[cfg(all(test, loom))]",
+            "#[cfg(all(loom, test))]",
+        ] {
+            assert!(marked(attribute), "{attribute}");
+        }
+        for attribute in [
+            "#[cfg(not(test))]",
+            "#[cfg(any(test, fuzzing))]",
+            "#[cfg(feature = \"test\")]",
+            "#[test]",
+        ] {
+            assert!(!marked(attribute), "{attribute}");
         }
     }
 
