@@ -23,6 +23,7 @@ lint: ## formatting, clippy, documentation, licences and advisories; warnings ar
 
 fmt: ## format the tree
 	cargo fmt --all
+	cd fuzz && cargo fmt
 
 deny: ## licences, sources and advisories of the dependencies
 	@scripts/setup.sh build lint

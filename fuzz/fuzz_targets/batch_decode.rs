@@ -17,10 +17,16 @@ fuzz_target!(|data: &[u8]| {
     again.set_sequence(batch.sequence());
     for entry in &entries {
         // Decoding takes ends of ranges that are longer than a key; encoding does not.
-        if again.push(entry.family, entry.kind, entry.key, entry.value).is_err() {
+        if again
+            .push(entry.family, entry.kind, entry.key, entry.value)
+            .is_err()
+        {
             return;
         }
     }
     assert_eq!(again.sequence(), batch.sequence());
-    assert_eq!(again.iter().collect::<Result<Vec<_>, _>>().as_deref().ok(), Some(entries.as_slice()));
+    assert_eq!(
+        again.iter().collect::<Result<Vec<_>, _>>().as_deref().ok(),
+        Some(entries.as_slice())
+    );
 });
