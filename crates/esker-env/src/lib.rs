@@ -7,6 +7,7 @@
 
 mod fs;
 mod machine;
+pub mod posix;
 
 pub use fs::{CreateOptions, FileLock, Fs, IoMode, RandomFile, WriteFile};
 pub use machine::{Clock, Env, JoinHandle, Random, Spawn};
