@@ -84,7 +84,13 @@ mod tests {
 
     #[test]
     fn buffers_are_aligned_zeroed_and_whole_blocks() {
-        for (asked, given) in [(0, 4096), (1, 4096), (4096, 4096), (4097, 8192), (1 << 20, 1 << 20)] {
+        for (asked, given) in [
+            (0, 4096),
+            (1, 4096),
+            (4096, 4096),
+            (4097, 8192),
+            (1 << 20, 1 << 20),
+        ] {
             let mut buffer = AlignedBuffer::new(asked);
             assert_eq!(buffer.as_ptr().addr() % BLOCK_BYTES, 0);
             assert_eq!(buffer.len(), given);

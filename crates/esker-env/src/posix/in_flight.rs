@@ -3,6 +3,11 @@
 //! A direct write of 1 MiB keeps its caller waiting for the device for about 0.4 ms, without using the processor.
 //! Handing it to a thread costs two context switches, some 10 us of processor time a MiB, and lets a flush or a
 //! compaction merge on. Threads start when they are first needed and end with the file system.
+//!
+//! Measured on 2 cores, ext4 on NVMe, 1 MiB buffers, by a producer that computes for 0 / 0.3 / 1 ms a MiB: 1.8 /
+//! 1.4 / 0.8 GB/s with writes under way, 1.6 / 1.0 / 0.5 GB/s with the producer writing by itself, both at 0.15 to
+//! 0.2 ms of processor time a MiB (through the page cache: 1.7 ms). An io_uring would save the context switches,
+//! at the price of `unsafe` submissions; they are not what limits here.
 
 use std::collections::VecDeque;
 use std::fs::File;

@@ -90,9 +90,7 @@ struct SystemJoinHandle(thread::JoinHandle<()>);
 
 impl JoinHandle for SystemJoinHandle {
     fn join(self: Box<Self>) -> io::Result<()> {
-        self.0
-            .join()
-            .map_err(|_| io::Error::other("the thread panicked"))
+        self.0.join().map_err(|_| io::Error::other("the thread panicked"))
     }
 }
 

@@ -147,7 +147,9 @@ fn long_direct_files_come_back_in_pieces_of_any_size() {
         file.read_exact_at(offset as u64, &mut buf).unwrap();
         assert!(buf == data[offset..offset + len], "{offset}+{len}");
     }
-    let error = file.read_exact_at(data.len() as u64 - 1, &mut [0; 2]).unwrap_err();
+    let error = file
+        .read_exact_at(data.len() as u64 - 1, &mut [0; 2])
+        .unwrap_err();
     assert_eq!(error.kind(), std::io::ErrorKind::UnexpectedEof);
 }
 
@@ -215,7 +217,10 @@ fn a_dropped_direct_file_writes_nothing_later() {
         file.append(&vec![1; 65_536 * 3]).unwrap();
         drop(file);
         std::fs::write(&path, [2; 100_000]).unwrap();
-        assert!(std::fs::read(&path).unwrap().iter().all(|&b| b == 2), "round {round}");
+        assert!(
+            std::fs::read(&path).unwrap().iter().all(|&b| b == 2),
+            "round {round}"
+        );
     }
 }
 
@@ -259,16 +264,10 @@ fn a_lock_excludes_until_it_is_dropped() {
     }
     // As another process would see it: through a lock of the system, not the set of this process.
     let file = std::fs::File::open(&path).unwrap();
-    assert!(matches!(
-        file.try_lock(),
-        Err(std::fs::TryLockError::WouldBlock)
-    ));
+    assert!(matches!(file.try_lock(), Err(std::fs::TryLockError::WouldBlock)));
     drop(lock);
     file.try_lock().unwrap();
-    assert_eq!(
-        fs.lock(&path).unwrap_err().kind(),
-        std::io::ErrorKind::WouldBlock
-    );
+    assert_eq!(fs.lock(&path).unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
     drop(file);
     drop(fs.lock(&path).unwrap());
     assert_eq!(
