@@ -5,8 +5,11 @@
 //! call of a kind, [`posix`] is the real thing.
 #![deny(missing_docs)]
 
+pub mod fault;
 mod fs;
 mod machine;
+pub mod mem;
+pub mod posix;
 
 pub use fs::{CreateOptions, FileLock, Fs, IoMode, RandomFile, WriteFile};
 pub use machine::{Clock, Env, JoinHandle, Random, Spawn};

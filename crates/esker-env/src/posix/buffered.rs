@@ -1,0 +1,102 @@
+//! Files through the page cache.
+
+use std::fs::File;
+use std::io;
+
+use super::system::{Poison, read_full_at, write_full_at};
+use crate::{RandomFile, WriteFile};
+
+/// A file read through the page cache.
+#[derive(Debug)]
+pub(super) struct BufferedRandomFile(pub(super) File);
+
+impl RandomFile for BufferedRandomFile {
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<usize> {
+        read_full_at(&self.0, offset, buf)
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        Ok(self.0.metadata()?.len())
+    }
+}
+
+/// A file appended to through the page cache, behind an optional buffer in the process.
+///
+/// Invariant: `buffer` holds the bytes from `written` on. An append that fails leaves both as they were, so that
+/// it can be tried again (a device that was full may have room by then).
+#[derive(Debug)]
+pub(super) struct BufferedWriteFile {
+    file: File,
+    written: u64,
+    buffer: Vec<u8>,
+    buffer_bytes: usize,
+    /// The file may be longer, or own more blocks, than was appended.
+    cut_at_finish: bool,
+    poison: Poison,
+}
+
+impl BufferedWriteFile {
+    pub(super) fn new(file: File, buffer_bytes: usize, cut_at_finish: bool) -> Self {
+        Self {
+            file,
+            written: 0,
+            buffer: Vec::with_capacity(buffer_bytes),
+            buffer_bytes,
+            cut_at_finish,
+            poison: Poison::default(),
+        }
+    }
+
+    fn write_out(&mut self) -> io::Result<()> {
+        if !self.buffer.is_empty() {
+            write_full_at(&self.file, self.written, &self.buffer)?;
+            self.written += self.buffer.len() as u64;
+            self.buffer.clear();
+        }
+        Ok(())
+    }
+}
+
+impl WriteFile for BufferedWriteFile {
+    fn append(&mut self, data: &[u8]) -> io::Result<()> {
+        self.poison.check()?;
+        if self.buffer.len() + data.len() > self.buffer_bytes {
+            self.write_out()?;
+        }
+        if data.len() >= self.buffer_bytes {
+            write_full_at(&self.file, self.written, data)?;
+            self.written += data.len() as u64;
+        } else {
+            self.buffer.extend_from_slice(data);
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.poison.check()?;
+        self.write_out()
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        self.flush()?;
+        let result = self.file.sync_data();
+        self.poison.keep(result)
+    }
+
+    fn len(&self) -> u64 {
+        self.written + self.buffer.len() as u64
+    }
+
+    fn finish(&mut self, sync: bool) -> io::Result<()> {
+        self.flush()?;
+        if self.cut_at_finish {
+            self.file.set_len(self.written)?;
+            self.cut_at_finish = false;
+        }
+        if sync {
+            let result = self.file.sync_all();
+            self.poison.keep(result)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,44 @@
+//! The real machine: files of the operating system, its clock, its randomness, its threads.
+//!
+//! | file | what it is |
+//! |---|---|
+//! | `fs` | [`PosixFs`]: names, and which kind of file to open |
+//! | `buffered` | files through the page cache |
+//! | `direct_read`, `direct_write` | files past it (`O_DIRECT`) |
+//! | `in_flight` | the threads that keep several direct writes under way |
+//! | `aligned`, `pool` | the aligned memory that direct I/O asks for, and its reuse |
+//! | `lock` | exclusive locks |
+//! | `machine` | clock, randomness, threads |
+
+mod aligned;
+mod buffered;
+mod direct_read;
+mod direct_write;
+mod fs;
+mod in_flight;
+mod lock;
+mod machine;
+mod pool;
+mod system;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+pub use fs::PosixFs;
+pub use machine::{SystemClock, SystemRandom, SystemThreads};
+
+use crate::Env;
+
+impl Env {
+    /// The machine that the process runs on.
+    #[must_use]
+    pub fn posix() -> Self {
+        Self {
+            fs: Arc::new(PosixFs::new()),
+            clock: Arc::new(SystemClock::new()),
+            random: Arc::new(SystemRandom::new()),
+            spawn: Arc::new(SystemThreads),
+        }
+    }
+}
