@@ -21,6 +21,8 @@ pub mod codec;
 mod error;
 #[doc(hidden)]
 pub mod key;
+#[doc(hidden)]
+pub mod memtable;
 mod merge;
 mod metrics;
 mod options;
