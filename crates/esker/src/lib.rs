@@ -17,15 +17,20 @@
 #[doc(hidden)]
 pub mod batch;
 #[doc(hidden)]
+pub mod cache;
+#[doc(hidden)]
 pub mod codec;
 mod error;
 #[doc(hidden)]
 pub mod key;
 mod merge;
-mod metrics;
+#[doc(hidden)]
+pub mod metrics;
 mod options;
 mod read;
 mod snapshot;
+#[doc(hidden)]
+pub mod sstable;
 
 pub use error::{Error, ErrorKind, Result};
 pub use esker_env::IoMode;
