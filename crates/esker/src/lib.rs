@@ -17,6 +17,8 @@
 #[doc(hidden)]
 pub mod batch;
 #[doc(hidden)]
+pub mod cache;
+#[doc(hidden)]
 pub mod codec;
 mod error;
 #[doc(hidden)]
@@ -24,10 +26,13 @@ pub mod key;
 #[doc(hidden)]
 pub mod memtable;
 mod merge;
-mod metrics;
+#[doc(hidden)]
+pub mod metrics;
 mod options;
 mod read;
 mod snapshot;
+#[doc(hidden)]
+pub mod sstable;
 
 pub use error::{Error, ErrorKind, Result};
 pub use esker_env::IoMode;

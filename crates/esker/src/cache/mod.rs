@@ -1,0 +1,214 @@
+//! The block cache: what was read from files, shared by all tables, within one byte budget.
+//!
+//! # Policy and structure
+//! The cache is `quick_cache`'s sharded Clock-PRO relative (scan-resistant: what was seen once leaves first), weighted
+//! by bytes. A hit takes a shared lock of one shard, sets a reference bit and clones one `Arc`; nothing is moved, so
+//! readers of one shard do not wait for each other. Evicted blocks are freed outside the lock.
+//!
+//! # Invariants
+//! - A key names immutable bytes: tables are never rewritten under the same number, so entries are never stale.
+//! - Which shard and slot a key has depends on the key alone (no random hash seed), so that a simulated run evicts
+//!   the same blocks every time.
+
+mod bytes;
+
+use std::hash::{BuildHasher, Hash, Hasher};
+
+use quick_cache::sync::{Cache, DefaultLifecycle};
+use quick_cache::{OptionsBuilder, Weighter};
+
+pub use bytes::SharedBytes;
+pub(crate) use bytes::zeroed;
+
+/// Bytes that an entry costs besides its block: key, slot, list links, hash table and the `Arc`'s counters.
+const ENTRY_OVERHEAD_BYTES: u64 = 128;
+
+/// What a typical block weighs; only sizes the ghost list and the number of shards.
+const TYPICAL_BLOCK_BYTES: u64 = 4 << 10;
+
+/// The least that a shard should hold: several blocks of the largest common size.
+const SHARD_BYTES_MIN: u64 = 1 << 20;
+
+/// With 64 shards, 32 threads rarely meet on one lock.
+const SHARDS_MAX: u64 = 64;
+
+/// Names a block: the table's number and the block's offset in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockKey {
+    /// The table's number, unique in the database for ever.
+    pub table: u64,
+    /// The block's offset in the file, in bytes.
+    pub offset: u64,
+}
+
+impl Hash for BlockKey {
+    #[inline]
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.table);
+        state.write_u64(self.offset);
+    }
+}
+
+/// A cached block: its bytes and four words in which its owner keeps what it knows about them (their kind and
+/// layout), so that nothing is parsed again on a hit.
+#[derive(Clone, Debug)]
+pub struct CachedBlock {
+    /// The block's bytes, decompressed.
+    pub bytes: SharedBytes,
+    /// The owner's words.
+    pub words: [u32; 4],
+}
+
+#[derive(Clone, Copy, Debug)]
+struct ByBytes;
+
+impl Weighter<BlockKey, CachedBlock> for ByBytes {
+    #[inline]
+    fn weight(&self, _: &BlockKey, block: &CachedBlock) -> u64 {
+        block.bytes.backing_len() as u64 + ENTRY_OVERHEAD_BYTES
+    }
+}
+
+/// Folds each word by a 128-bit multiplication: all bits of both words reach all bits of the result.
+#[derive(Clone, Copy, Debug, Default)]
+struct FoldHasher(u64);
+
+impl Hasher for FoldHasher {
+    #[inline]
+    fn write_u64(&mut self, word: u64) {
+        let product =
+            u128::from(self.0 ^ word ^ 0x9e37_79b9_7f4a_7c15) * u128::from(0xd6e8_feb8_6659_fd93_u64);
+        self.0 = product as u64 ^ (product >> 64) as u64;
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for chunk in bytes.chunks(8) {
+            let mut word = [0; 8];
+            word[..chunk.len()].copy_from_slice(chunk);
+            self.write_u64(u64::from_le_bytes(word));
+        }
+    }
+
+    #[inline]
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct FoldHash;
+
+impl BuildHasher for FoldHash {
+    type Hasher = FoldHasher;
+
+    #[inline]
+    fn build_hasher(&self) -> FoldHasher {
+        FoldHasher::default()
+    }
+}
+
+/// The block cache of a database. All methods may be called from any thread.
+pub struct BlockCache {
+    blocks: Cache<BlockKey, CachedBlock, ByBytes, FoldHash>,
+}
+
+impl BlockCache {
+    /// A cache that holds blocks of `capacity_bytes` in all, bookkeeping included. A block of more than a shard's
+    /// part (the capacity over [`shards`](Self::shards)) is never kept.
+    pub fn new(capacity_bytes: u64) -> Self {
+        let capacity_bytes = capacity_bytes.max(1);
+        let shards = (capacity_bytes / SHARD_BYTES_MIN).clamp(1, SHARDS_MAX);
+        // Rounded down: the crate rounds up to a power of two, and shards should not become smaller than meant.
+        let shards = 1 << shards.ilog2();
+        let items = (capacity_bytes / TYPICAL_BLOCK_BYTES).max(32 * shards);
+        let blocks = OptionsBuilder::new()
+            .shards(shards as usize)
+            .estimated_items_capacity(items as usize)
+            .weight_capacity(capacity_bytes)
+            .build()
+            .map_or_else(
+                |_| {
+                    Cache::with(
+                        items as usize,
+                        capacity_bytes,
+                        ByBytes,
+                        FoldHash,
+                        DefaultLifecycle::default(),
+                    )
+                },
+                |options| Cache::with_options(options, ByBytes, FoldHash, DefaultLifecycle::default()),
+            );
+        Self { blocks }
+    }
+
+    /// The block of this key, if it is here.
+    #[inline]
+    pub fn get(&self, key: BlockKey) -> Option<CachedBlock> {
+        self.blocks.get(&key)
+    }
+
+    /// Whether the block is here, without counting as a use of it.
+    pub fn contains(&self, key: BlockKey) -> bool {
+        self.blocks.contains_key(&key)
+    }
+
+    /// Keeps a block; others may leave, or this one at once if it is too large.
+    #[inline]
+    pub fn insert(&self, key: BlockKey, block: CachedBlock) {
+        self.blocks.insert(key, block);
+    }
+
+    /// Drops all blocks of a table that was removed. Visits every entry, so it is for rare use: blocks of dead
+    /// tables are not read again and leave by themselves.
+    pub fn remove_table(&self, table: u64) {
+        self.blocks.retain(|key, _| key.table != table);
+    }
+
+    /// Drops everything.
+    pub fn clear(&self) {
+        self.blocks.clear();
+    }
+
+    /// Changes the capacity, in bytes; what is too much leaves before this returns.
+    pub fn set_capacity(&self, capacity_bytes: u64) {
+        self.blocks.set_capacity(capacity_bytes.max(1));
+    }
+
+    /// The capacity, in bytes (rounded up to a multiple of the number of shards).
+    pub fn capacity(&self) -> u64 {
+        self.blocks.capacity()
+    }
+
+    /// Bytes held now, bookkeeping included.
+    pub fn used_bytes(&self) -> u64 {
+        self.blocks.weight()
+    }
+
+    /// Blocks held now.
+    pub fn len(&self) -> usize {
+        self.blocks.len()
+    }
+
+    /// Whether it holds nothing.
+    pub fn is_empty(&self) -> bool {
+        self.blocks.is_empty()
+    }
+
+    /// Parts that are locked one by one.
+    pub fn shards(&self) -> usize {
+        self.blocks.num_shards()
+    }
+}
+
+impl std::fmt::Debug for BlockCache {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("BlockCache")
+            .field("capacity_bytes", &self.capacity())
+            .field("used_bytes", &self.used_bytes())
+            .field("blocks", &self.len())
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,113 @@
+use std::sync::Arc;
+
+use super::*;
+
+fn block(len: usize, fill: u8) -> CachedBlock {
+    CachedBlock {
+        bytes: SharedBytes::from(vec![fill; len]),
+        words: [fill.into(); 4],
+    }
+}
+
+fn key(table: u64, offset: u64) -> BlockKey {
+    BlockKey { table, offset }
+}
+
+#[test]
+fn what_was_put_in_comes_out() {
+    let cache = BlockCache::new(1 << 20);
+    cache.insert(key(1, 0), block(100, 7));
+    let found = cache.get(key(1, 0)).expect("just inserted");
+    assert_eq!(&*found.bytes, &[7; 100]);
+    assert_eq!(found.words, [7; 4]);
+    assert!(cache.get(key(1, 100)).is_none());
+    assert!(cache.get(key(0, 1)).is_none());
+}
+
+#[test]
+fn it_stays_within_its_capacity_and_follows_changes_of_it() {
+    let cache = BlockCache::new(4 << 20);
+    for i in 0..4000 {
+        cache.insert(key(1, i), block(4096, 1));
+        assert!(cache.used_bytes() <= cache.capacity());
+    }
+    assert!(cache.used_bytes() > 3 << 20, "{cache:?}");
+    cache.set_capacity(1 << 20);
+    assert!(cache.used_bytes() <= cache.capacity() && cache.capacity() <= (1 << 20) + 64);
+    cache.set_capacity(8 << 20);
+    for i in 0..4000 {
+        cache.insert(key(2, i), block(4096, 1));
+    }
+    assert!(cache.used_bytes() > 6 << 20, "{cache:?}");
+    cache.set_capacity(0);
+    assert_eq!(cache.len(), 0);
+    cache.set_capacity(8 << 20);
+    cache.insert(key(3, 0), block(4096, 1));
+    assert!(cache.contains(key(3, 0)), "it grows again from nothing");
+}
+
+#[test]
+fn a_scan_does_not_drive_out_what_is_used() {
+    let cache = BlockCache::new(4 << 20);
+    for round in 0..20 {
+        for i in 0..100 {
+            if cache.get(key(1, i)).is_none() {
+                cache.insert(key(1, i), block(4096, 1));
+            }
+        }
+        for i in 0..500 {
+            cache.insert(key(2, round * 500 + i), block(4096, 2));
+        }
+    }
+    let kept = (0..100).filter(|&i| cache.contains(key(1, i))).count();
+    assert!(kept >= 90, "{kept} of 100 hot blocks survived the scans");
+}
+
+#[test]
+fn a_removed_table_leaves_alone() {
+    let cache = BlockCache::new(4 << 20);
+    for i in 0..10 {
+        cache.insert(key(1, i), block(10, 1));
+        cache.insert(key(2, i), block(10, 1));
+    }
+    cache.remove_table(1);
+    assert_eq!(cache.len(), 10);
+    assert!(cache.contains(key(2, 3)) && !cache.contains(key(1, 3)));
+}
+
+#[test]
+fn small_caches_have_few_shards_and_large_ones_many() {
+    assert_eq!(BlockCache::new(0).shards(), 1);
+    assert_eq!(BlockCache::new(1 << 20).shards(), 1);
+    assert_eq!(BlockCache::new(10 << 20).shards(), 8);
+    assert_eq!(BlockCache::new(1 << 30).shards(), 64);
+}
+
+#[test]
+fn neighbouring_offsets_spread_over_the_hash() {
+    let mut low = std::collections::HashSet::new();
+    let mut high = std::collections::HashSet::new();
+    for i in 0..4096_u64 {
+        let hash = FoldHash.hash_one(key(7, i * 4101));
+        low.insert(hash & 0xfff);
+        high.insert(hash >> 52);
+    }
+    // 4096 throws into 4096 bins fill 1 - 1/e of them.
+    assert!(
+        low.len() > 2400 && high.len() > 2400,
+        "{} {}",
+        low.len(),
+        high.len()
+    );
+}
+
+#[test]
+fn shared_ranges_stay_inside() {
+    let bytes = SharedBytes::from(&b"hello world"[..]);
+    let world = bytes.slice(6..11).expect("inside");
+    assert_eq!(&*world, b"world");
+    assert_eq!(&*world.slice(1..3).expect("inside"), b"or");
+    assert!(world.slice(0..6).is_none());
+    assert!(SharedBytes::from_range(Arc::from([1, 2]), 1..3).is_none());
+    assert_eq!(world.backing_len(), 11);
+}

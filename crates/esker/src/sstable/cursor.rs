@@ -1,0 +1,412 @@
+//! Ordered reads of a table, both ways.
+//!
+//! # Invariants
+//! - While `valid`: `block` is the block of the index's current handle, `entry < block.len()`, and `key` is the key
+//!   of that entry, whose first `prefix_len` bytes are the block's prefix.
+//! - A move allocates nothing within a block: it copies the key's suffix behind the prefix. Values are slices of the
+//!   block.
+//! - After an error the cursor is invalid; any seek makes it usable again, so that one damaged block does not hide
+//!   the rest of the table.
+
+use std::sync::Arc;
+
+use super::block::Block;
+use super::format::BlockHandle;
+use super::options::{CursorOptions, TableReadOptions};
+use super::table::Table;
+use super::window::BlockSource;
+use crate::cache::SharedBytes;
+use crate::error::Result;
+use crate::key::{Cursor, KeyOrder, SEQUENCE_MAX, TRAILER_LEN, ValueKind, pack_trailer, trailer, user_key};
+
+/// A cursor over the point entries of a table, which it keeps open.
+#[derive(Debug)]
+pub struct TableCursor {
+    table: Arc<Table>,
+    source: BlockSource,
+    index: IndexCursor,
+    block: Block,
+    entry: usize,
+    valid: bool,
+    key: Vec<u8>,
+    prefix_len: usize,
+    scratch: Vec<u8>,
+}
+
+impl Table {
+    /// A cursor over the point entries; invalid until it is positioned.
+    pub fn cursor(self: &Arc<Self>, options: CursorOptions) -> TableCursor {
+        TableCursor {
+            index: IndexCursor::new(&options),
+            source: BlockSource::new(options),
+            table: Arc::clone(self),
+            block: Block::default(),
+            entry: 0,
+            valid: false,
+            key: Vec::new(),
+            prefix_len: 0,
+            scratch: Vec::new(),
+        }
+    }
+}
+
+impl TableCursor {
+    /// The table.
+    pub fn table(&self) -> &Arc<Table> {
+        &self.table
+    }
+
+    /// The value it stands on, kept alive by itself. Only while valid. Copies nothing.
+    pub fn pin_value(&self) -> SharedBytes {
+        self.block.pin_value(self.entry)
+    }
+
+    /// Sets the user key past which nothing will be read, so that readahead stops there.
+    pub fn set_upper_bound(&mut self, upper_bound: Option<&[u8]>) -> Result<()> {
+        self.source.limit = match upper_bound {
+            None => u64::MAX,
+            Some(key) => {
+                let (mut index, target) = (self.index.fresh(), pack_trailer(SEQUENCE_MAX, ValueKind::SEEK));
+                index.seek(&self.table, key, target, &mut self.scratch)?;
+                let handle = index.handle(&self.table)?;
+                handle.and_then(|handle| handle.end()).unwrap_or(u64::MAX)
+            }
+        };
+        Ok(())
+    }
+
+    #[cfg(test)]
+    pub(super) fn window_end(&self) -> u64 {
+        self.source.window_end()
+    }
+
+    fn apply_bound(&mut self) -> Result<()> {
+        if let Some(key) = self.source.take_upper_bound() {
+            self.set_upper_bound(Some(&key))?;
+        }
+        Ok(())
+    }
+
+    /// Reads the block of the index's current handle; false if there is none.
+    fn load(&mut self) -> Result<bool> {
+        self.valid = false;
+        let Some(handle) = self.index.handle(&self.table)? else {
+            return Ok(false);
+        };
+        // A compaction's buffer can be used again only when no block holds it.
+        if self.source.is_compaction() {
+            self.block = Block::default();
+        }
+        self.block = self.source.block(&self.table.file, handle)?;
+        if self.block.is_empty() {
+            return Err(self.table.file.corrupt(handle.offset, "a data block is empty"));
+        }
+        self.key.clear();
+        self.key.extend_from_slice(self.block.prefix());
+        self.prefix_len = self.key.len();
+        Ok(true)
+    }
+
+    /// Stands on an entry of the current block.
+    #[inline]
+    fn stand(&mut self, entry: usize) {
+        self.entry = entry;
+        self.key.truncate(self.prefix_len);
+        self.key.extend_from_slice(self.block.key_suffix(entry));
+        self.valid = true;
+    }
+
+    fn first_of_block(&mut self) -> Result<()> {
+        if self.load()? {
+            self.stand(0);
+        }
+        Ok(())
+    }
+
+    fn last_of_block(&mut self) -> Result<()> {
+        if self.load()? {
+            self.stand(self.block.len() - 1);
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn next_block(&mut self) -> Result<()> {
+        self.valid = false;
+        self.index.next(&self.table)?;
+        self.first_of_block()
+    }
+
+    #[cold]
+    fn prev_block(&mut self) -> Result<()> {
+        self.valid = false;
+        self.index.prev(&self.table)?;
+        self.last_of_block()
+    }
+
+    /// The first entry >= target in the current block, if it is certain without the index that it is the first of
+    /// the table: some entry of the block is less and some is not.
+    fn seek_in_block(&mut self, key: &[u8], trailer: u64) -> Option<usize> {
+        if !self.valid {
+            return None;
+        }
+        let found = self
+            .block
+            .search(&self.table.order, key, trailer, &mut self.scratch);
+        (0 < found.index && found.index < self.block.len()).then_some(found.index)
+    }
+
+    /// Whether the index's separator of the current block is >= the current key.
+    pub(super) fn index_covers_current(&self, separator: &mut Vec<u8>) -> bool {
+        separator.clear();
+        self.index
+            .current(&self.table)
+            .append_key(self.index.entry, separator);
+        self.table.order.compare_internal(&self.key, separator).is_le()
+    }
+
+    fn is_at(&self, entry: usize, key: &[u8], trailer: u64) -> bool {
+        let suffix = self.block.key_suffix(entry);
+        key.starts_with(self.block.prefix())
+            && self.block.has_user_key(entry, key)
+            && suffix.last_chunk::<TRAILER_LEN>() == Some(&trailer.to_le_bytes())
+    }
+}
+
+impl Cursor for TableCursor {
+    #[inline]
+    fn valid(&self) -> bool {
+        self.valid
+    }
+
+    fn seek_to_first(&mut self) -> Result<()> {
+        self.valid = false;
+        self.apply_bound()?;
+        self.index.first(&self.table)?;
+        self.first_of_block()
+    }
+
+    fn seek_to_last(&mut self) -> Result<()> {
+        self.valid = false;
+        self.index.last(&self.table)?;
+        self.last_of_block()
+    }
+
+    fn seek(&mut self, target: &[u8]) -> Result<()> {
+        let (key, trailer) = (user_key(target), trailer(target));
+        if let Some(entry) = self.seek_in_block(key, trailer) {
+            self.stand(entry);
+            return Ok(());
+        }
+        self.valid = false;
+        self.apply_bound()?;
+        self.index.seek(&self.table, key, trailer, &mut self.scratch)?;
+        if !self.load()? {
+            return Ok(());
+        }
+        let found = self
+            .block
+            .search(&self.table.order, key, trailer, &mut self.scratch);
+        if found.index < self.block.len() {
+            self.stand(found.index);
+            Ok(())
+        } else {
+            // The target lies between the block's last key and its separator.
+            self.next_block()
+        }
+    }
+
+    fn seek_for_prev(&mut self, target: &[u8]) -> Result<()> {
+        let (key, trailer) = (user_key(target), trailer(target));
+        let mut entry = self.seek_in_block(key, trailer);
+        if entry.is_none() {
+            self.valid = false;
+            self.index.seek(&self.table, key, trailer, &mut self.scratch)?;
+            if !self.load()? {
+                return self.seek_to_last();
+            }
+            let found = self
+                .block
+                .search(&self.table.order, key, trailer, &mut self.scratch);
+            entry = Some(found.index);
+        }
+        let entry = entry.unwrap_or(0);
+        if entry < self.block.len() && self.is_at(entry, key, trailer) {
+            self.stand(entry);
+        } else if entry > 0 {
+            self.stand(entry - 1);
+        } else {
+            return self.prev_block();
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn next(&mut self) -> Result<()> {
+        debug_assert!(self.valid);
+        let entry = self.entry + 1;
+        if entry < self.block.len() {
+            self.stand(entry);
+            Ok(())
+        } else {
+            self.next_block()
+        }
+    }
+
+    #[inline]
+    fn prev(&mut self) -> Result<()> {
+        debug_assert!(self.valid);
+        if self.entry > 0 {
+            self.stand(self.entry - 1);
+            Ok(())
+        } else {
+            self.prev_block()
+        }
+    }
+
+    #[inline]
+    fn key(&self) -> &[u8] {
+        &self.key
+    }
+
+    #[inline]
+    fn value(&self) -> &[u8] {
+        self.block.value(self.entry)
+    }
+}
+
+/// Walks the handles of data blocks, across the partitions of the index.
+#[derive(Debug)]
+struct IndexCursor {
+    options: TableReadOptions,
+    /// The partition it is in, once one was read.
+    leaf: Option<Block>,
+    /// Number of that partition; past the last: at the end.
+    ordinal: usize,
+    /// The entry in the partition; may be past its last for a moment, never when a method returns.
+    entry: usize,
+    on_entry: bool,
+}
+
+impl IndexCursor {
+    fn new(options: &CursorOptions) -> Self {
+        let mut read = options.read;
+        read.fill_cache &= options.purpose != super::options::Purpose::Compaction;
+        Self {
+            options: read,
+            leaf: None,
+            ordinal: usize::MAX,
+            entry: 0,
+            on_entry: false,
+        }
+    }
+
+    fn fresh(&self) -> Self {
+        Self {
+            leaf: None,
+            ordinal: usize::MAX,
+            entry: 0,
+            on_entry: false,
+            options: self.options,
+        }
+    }
+
+    fn current<'a>(&'a self, table: &'a Table) -> &'a Block {
+        self.leaf.as_ref().unwrap_or(&table.index)
+    }
+
+    fn handle(&self, table: &Table) -> Result<Option<BlockHandle>> {
+        if self.on_entry {
+            table.handle(self.current(table), self.entry).map(Some)
+        } else {
+            Ok(None)
+        }
+    }
+
+    /// Goes into a partition; false if there is no such.
+    fn enter(&mut self, table: &Table, ordinal: usize) -> Result<bool> {
+        self.on_entry = false;
+        if ordinal >= table.leaf_count() {
+            return Ok(false);
+        }
+        if self.ordinal != ordinal {
+            self.ordinal = usize::MAX;
+            self.leaf = table.index_leaf(ordinal, self.options)?;
+            self.ordinal = ordinal;
+        }
+        Ok(true)
+    }
+
+    fn first(&mut self, table: &Table) -> Result<()> {
+        if self.enter(table, 0)? {
+            self.entry = 0;
+            self.on_entry = !self.current(table).is_empty();
+        }
+        Ok(())
+    }
+
+    fn last(&mut self, table: &Table) -> Result<()> {
+        if self.enter(table, table.leaf_count().wrapping_sub(1))? {
+            self.stand_last(table);
+        }
+        Ok(())
+    }
+
+    fn stand_last(&mut self, table: &Table) {
+        let len = self.current(table).len();
+        self.entry = len.saturating_sub(1);
+        self.on_entry = len > 0;
+    }
+
+    fn seek(&mut self, table: &Table, key: &[u8], trailer: u64, scratch: &mut Vec<u8>) -> Result<()> {
+        let order: &KeyOrder = &table.order;
+        let mut ordinal = 0;
+        if table.footer.index_partitioned {
+            ordinal = table.index.search(order, key, trailer, scratch).index;
+        }
+        if self.enter(table, ordinal)? {
+            let leaf = self.current(table);
+            let (entry, len) = (leaf.search(order, key, trailer, scratch).index, leaf.len());
+            self.entry = entry;
+            self.on_entry = entry < len;
+            if !self.on_entry && table.footer.index_partitioned {
+                return self.skip_to(table, ordinal + 1);
+            }
+        }
+        Ok(())
+    }
+
+    fn skip_to(&mut self, table: &Table, ordinal: usize) -> Result<()> {
+        if self.enter(table, ordinal)? {
+            self.entry = 0;
+            self.on_entry = !self.current(table).is_empty();
+        }
+        Ok(())
+    }
+
+    fn next(&mut self, table: &Table) -> Result<()> {
+        if !self.on_entry {
+            return Ok(());
+        }
+        if self.entry + 1 < self.current(table).len() {
+            self.entry += 1;
+            return Ok(());
+        }
+        self.skip_to(table, self.ordinal + 1)
+    }
+
+    fn prev(&mut self, table: &Table) -> Result<()> {
+        if !self.on_entry {
+            return Ok(());
+        }
+        if self.entry > 0 {
+            self.entry -= 1;
+            return Ok(());
+        }
+        self.on_entry = false;
+        if self.ordinal > 0 && self.enter(table, self.ordinal - 1)? {
+            self.stand_last(table);
+        }
+        Ok(())
+    }
+}

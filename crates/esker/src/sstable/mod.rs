@@ -1,0 +1,53 @@
+//! Sorted string tables: immutable files of sorted entries, written once from front to end.
+//!
+//! `docs/formats/sstable.md` specifies every byte. Reading one way from the outside in:
+//!
+//! | file | what it does |
+//! |---|---|
+//! | `format` | header, footer, handles, block trailers |
+//! | `block` | sorted blocks that are searched where they lie |
+//! | `compress` | compression of blocks |
+//! | `filter` | cache-line-blocked bloom filters |
+//! | `index` | partitions of separators and handles |
+//! | `properties`, `tombstones` | the two small blocks of their own form |
+//! | `options` | what writers, readers and cursors are told |
+//! | `writer` | [`TableWriter`] |
+//! | `file` | reads blocks: through the cache, or from a window of the file |
+//! | `window` | readahead of scans, chunks of compactions |
+//! | `table` | [`Table`]: open, filters, estimates |
+//! | `get` | point reads |
+//! | `cursor` | [`TableCursor`]: ordered reads |
+//! | `verify` | reads and checks everything |
+
+mod block;
+mod compress;
+mod cursor;
+mod file;
+mod filter;
+mod format;
+mod fuzz;
+mod get;
+mod index;
+mod options;
+mod properties;
+mod table;
+mod tombstones;
+mod verify;
+mod window;
+mod writer;
+
+pub use block::{Block, BlockBuilder, BlockKind, Found};
+pub use cursor::TableCursor;
+pub use format::{BlockHandle, FORMAT_VERSION, Footer};
+pub use fuzz::{fuzz_block, fuzz_compression, fuzz_filter, fuzz_table};
+pub use get::ValueRef;
+pub use options::{CursorOptions, Purpose, TableOpenOptions, TableOptions, TableReadOptions};
+pub use properties::TableProperties;
+pub use table::{SplitPoint, Table};
+pub use tombstones::RawRangeTombstone;
+pub use writer::{TableSummary, TableWriter};
+
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;
