@@ -20,6 +20,8 @@ pub mod batch;
 pub mod cache;
 #[doc(hidden)]
 pub mod codec;
+#[doc(hidden)]
+pub mod compaction;
 mod error;
 #[doc(hidden)]
 pub mod key;
@@ -33,6 +35,8 @@ mod read;
 mod snapshot;
 #[doc(hidden)]
 pub mod sstable;
+#[doc(hidden)]
+pub mod version;
 
 pub use error::{Error, ErrorKind, Result};
 pub use esker_env::IoMode;
