@@ -9,9 +9,11 @@
 
 mod comparator;
 mod cursor;
+mod range_tombstone;
 
 pub use comparator::{BytewiseComparator, Comparator, KeyOrder, ReverseBytewiseComparator};
 pub use cursor::Cursor;
+pub use range_tombstone::{Fragment, FragmentedTombstones, RangeTombstone};
 
 /// Position of a write in the database's history. 56 bits.
 pub type Sequence = u64;
