@@ -18,13 +18,16 @@
 pub mod batch;
 #[doc(hidden)]
 pub mod codec;
+#[doc(hidden)]
+pub mod compaction;
 mod error;
 #[doc(hidden)]
 pub mod key;
 mod merge;
 mod metrics;
 mod options;
-mod read;
+#[doc(hidden)]
+pub mod read;
 mod snapshot;
 
 pub use error::{Error, ErrorKind, Result};

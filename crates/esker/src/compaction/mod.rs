@@ -1,0 +1,3 @@
+//! BACKGROUND: compaction.
+
+pub mod rows;
