@@ -31,7 +31,8 @@ mod merge;
 #[doc(hidden)]
 pub mod metrics;
 mod options;
-mod read;
+#[doc(hidden)]
+pub mod read;
 mod snapshot;
 #[doc(hidden)]
 pub mod sstable;

@@ -1,3 +1,4 @@
-//! Compaction: what to compact next ([`picker`]).
+//! Compaction: what to compact next ([`picker`]) and which rows survive ([`rows`]).
 
 pub mod picker;
+pub mod rows;

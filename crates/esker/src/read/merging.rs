@@ -1,0 +1,440 @@
+//! One ordered cursor out of many: a tournament ("loser tree") over the heads of its children.
+//!
+//! ```text
+//!            tree[0]            the winner: the child whose row comes next
+//!            tree[1]            inner nodes keep the *loser* of the match that was played there
+//!          /         \
+//!      tree[2]      tree[3]
+//!      /    \       /    \
+//!     c0    c1     c2    c3     children (leaf i is node k + i; the parent of node n is n / 2)
+//! ```
+//! When the winner's child moves, only the matches on its way to the root are played again: `ceil(log2 k)`
+//! comparisons, each with the loser that is kept there (Knuth, TAOCP volume 3, 5.4.1). A heap needs up to twice
+//! as many.
+//!
+//! A node carries the eight bytes of its key behind the *shared prefix*, as a number that orders as the key does
+//! in the direction of travel (`head`), so that most matches never touch a key:
+//!
+//! 1. When the tree is built, all live keys start with `prefix`; their heads are the bytes behind it.
+//! 2. A child only moves in the direction of travel, so a key of it that no longer starts with `prefix` lies
+//!    beyond all keys that do. It gets the head `HEAD_LAST`, which loses to (or ties with) everything.
+//! 3. Once such a key wins, no live key starts with `prefix` any more: the prefix is shortened to what all live
+//!    keys share with it, and the tree is built again. The prefix only gets shorter, so this happens at most
+//!    as often as it has bytes until the next positioning.
+//!
+//! Ties are decided by the whole internal key, then by the child's index, so that the order is total and
+//! backward is the exact reverse of forward.
+
+use crate::error::{Error, Result};
+use crate::key::{
+    Cursor, FragmentedTombstones, KeyOrder, SEQUENCE_MAX, Sequence, ValueKind, append_internal_key, key_head,
+    user_key,
+};
+
+/// The head of what comes last: children past their end, and keys beyond the shared prefix.
+const HEAD_LAST: u64 = u64::MAX;
+
+/// No child: a slot that waits for its first player while the tree is built.
+const NOBODY: u32 = u32::MAX;
+
+/// The tombstones in force for a reader, handed to sources that may skip what they cover.
+#[derive(Clone, Copy)]
+pub struct Cover<'a> {
+    /// The order of user keys.
+    pub order: &'a KeyOrder,
+    /// All range tombstones of the view.
+    pub tombstones: &'a FragmentedTombstones,
+    /// The reader's sequence: newer tombstones are invisible to it.
+    pub sequence: Sequence,
+}
+
+/// A cursor over one source of rows (a memtable, a table, a level) that can skip rows that are deleted anyway.
+///
+/// Skipping is an optimisation: a source may always answer `false`. It must never pass a row that is not covered.
+pub trait SourceCursor: Cursor {
+    /// An upper bound of the sequence numbers of all its point rows (not of its range tombstones). The default
+    /// knows none, so that nothing is skipped.
+    fn sequence_max(&self) -> Sequence {
+        SEQUENCE_MAX
+    }
+
+    /// While valid: if the row it stands on lies in a stretch whose tombstones are newer than all its rows, moves
+    /// to the first row past the stretch and answers `true`. `scratch` is for the target's key. A source of
+    /// several files overrides this to judge by the bound of the file it stands in.
+    fn skip_covered(&mut self, cover: &Cover<'_>, scratch: &mut Vec<u8>) -> Result<bool> {
+        let from = user_key(self.key());
+        let bound = self.sequence_max();
+        let Some(end) = cover
+            .tombstones
+            .covered_end(cover.order, from, bound, cover.sequence)
+        else {
+            return Ok(false);
+        };
+        scratch.clear();
+        append_internal_key(scratch, end, SEQUENCE_MAX, ValueKind::SEEK);
+        self.seek(scratch)?;
+        Ok(true)
+    }
+
+    /// [`skip_covered`](Self::skip_covered), the other way: to the last row before the stretch.
+    fn skip_covered_back(&mut self, cover: &Cover<'_>, scratch: &mut Vec<u8>) -> Result<bool> {
+        let from = user_key(self.key());
+        let bound = self.sequence_max();
+        let Some(start) = cover
+            .tombstones
+            .covered_start(cover.order, from, bound, cover.sequence)
+        else {
+            return Ok(false);
+        };
+        scratch.clear();
+        append_internal_key(scratch, start, SEQUENCE_MAX, ValueKind::SEEK);
+        self.seek_for_prev(scratch)?;
+        Ok(true)
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Node {
+    head: u64,
+    child: u32,
+    live: bool,
+}
+
+const EMPTY: Node = Node {
+    head: HEAD_LAST,
+    child: NOBODY,
+    live: false,
+};
+
+/// Merges the rows of its children in the order of internal keys.
+///
+/// Moving costs one move of a child and `ceil(log2 k)` comparisons; positioning costs k positionings and k
+/// comparisons. The first error of a child leaves the cursor invalid and is returned; it may be positioned again.
+pub struct MergingCursor<C> {
+    order: KeyOrder,
+    children: Vec<C>,
+    tree: Box<[Node]>,
+    backward: bool,
+    /// Shared by the keys of all live children when the tree was last built.
+    prefix: Vec<u8>,
+    scratch: Vec<u8>,
+}
+
+impl<C: Cursor> MergingCursor<C> {
+    /// A cursor over `children`, not positioned yet. Where two of them hold the same internal key, the earlier
+    /// one's comes first.
+    pub fn new(order: KeyOrder, children: Vec<C>) -> Self {
+        let nodes = children.len().max(1);
+        Self {
+            order,
+            children,
+            tree: vec![EMPTY; nodes].into_boxed_slice(),
+            backward: false,
+            prefix: Vec::new(),
+            scratch: Vec::new(),
+        }
+    }
+
+    /// The children, in the order in which they were given.
+    pub fn children(&self) -> &[C] {
+        &self.children
+    }
+
+    /// Which child holds the row it stands on. Only while valid.
+    pub fn child_index(&self) -> usize {
+        self.tree[0].child as usize
+    }
+
+    /// Takes it apart.
+    pub fn into_children(self) -> Vec<C> {
+        self.children
+    }
+
+    #[inline]
+    fn winner(&self) -> &C {
+        &self.children[self.tree[0].child as usize]
+    }
+
+    /// The node of a child, as it stands.
+    #[inline]
+    fn enter(&self, child: usize) -> Node {
+        let cursor = &self.children[child];
+        let live = cursor.valid();
+        let head = if !live {
+            HEAD_LAST
+        } else if self.order.is_bytewise() {
+            let head = match user_key(cursor.key()).strip_prefix(self.prefix.as_slice()) {
+                Some(rest) => key_head(rest) ^ if self.backward { u64::MAX } else { 0 },
+                None => HEAD_LAST,
+            };
+            head
+        } else {
+            0
+        };
+        Node {
+            head,
+            child: child as u32,
+            live,
+        }
+    }
+
+    #[inline]
+    fn comes_before(&self, a: Node, b: Node) -> bool {
+        if a.head != b.head {
+            return a.head < b.head;
+        }
+        self.comes_before_by_key(a, b)
+    }
+
+    fn comes_before_by_key(&self, a: Node, b: Node) -> bool {
+        if !(a.live && b.live) {
+            return a.live;
+        }
+        let (left, right) = (&self.children[a.child as usize], &self.children[b.child as usize]);
+        let order = self
+            .order
+            .compare_internal(left.key(), right.key())
+            .then(a.child.cmp(&b.child));
+        if self.backward {
+            order.is_gt()
+        } else {
+            order.is_lt()
+        }
+    }
+
+    /// Plays all matches anew, after any of the children moved.
+    fn build(&mut self) {
+        self.prefix.clear();
+        if self.order.is_bytewise() && self.children.len() > 1 {
+            let mut live = self.children.iter().filter(|child| child.valid());
+            if let Some(first) = live.next() {
+                self.prefix.extend_from_slice(user_key(first.key()));
+            }
+        }
+        self.build_with_shorter_prefix();
+    }
+
+    /// Cuts the prefix to what all live keys share, and plays all matches.
+    fn build_with_shorter_prefix(&mut self) {
+        if !self.prefix.is_empty() {
+            for child in self.children.iter().filter(|child| child.valid()) {
+                let key = user_key(child.key());
+                let shared = self.prefix.iter().zip(key).take_while(|(a, b)| a == b).count();
+                self.prefix.truncate(shared);
+            }
+        }
+        self.tree.fill(EMPTY);
+        let k = self.children.len();
+        for child in (0..k).rev() {
+            let mut player = self.enter(child);
+            let mut at = (k + child) / 2;
+            // The first to reach an inner node waits there for the other half of the draw.
+            while at > 0 {
+                let waiting = self.tree[at];
+                if waiting.child == NOBODY {
+                    self.tree[at] = player;
+                    break;
+                }
+                if self.comes_before(waiting, player) {
+                    self.tree[at] = player;
+                    player = waiting;
+                }
+                at /= 2;
+            }
+            if at == 0 {
+                self.tree[0] = player;
+            }
+        }
+    }
+
+    /// The winner's child has moved in the direction of travel.
+    #[inline]
+    fn replay(&mut self) {
+        let child = self.tree[0].child as usize;
+        let k = self.children.len();
+        if k == 1 {
+            self.tree[0].live = self.children[0].valid();
+            return;
+        }
+        let mut player = self.enter(child);
+        let mut at = (k + child) / 2;
+        while at > 0 {
+            let other = self.tree[at];
+            if self.comes_before(other, player) {
+                self.tree[at] = player;
+                player = other;
+            }
+            at /= 2;
+        }
+        self.tree[0] = player;
+        if player.head == HEAD_LAST {
+            self.leave_prefix();
+        }
+    }
+
+    #[cold]
+    fn leave_prefix(&mut self) {
+        if self.tree[0].live && !user_key(self.winner().key()).starts_with(&self.prefix) {
+            self.build_with_shorter_prefix();
+        }
+    }
+
+    /// Positions every child by `place`, in a new direction.
+    fn position(&mut self, backward: bool, mut place: impl FnMut(&mut C) -> Result<()>) -> Result<()> {
+        self.tree[0].live = false;
+        self.backward = backward;
+        for child in &mut self.children {
+            place(child)?;
+        }
+        self.build();
+        Ok(())
+    }
+
+    #[cold]
+    fn fail(&mut self, error: Error) -> Error {
+        self.tree[0].live = false;
+        error
+    }
+
+    /// Turns around at the row it stands on, and makes the first step of the new direction.
+    ///
+    /// A neighbour stands on its first row beyond the winner's, so usually one step brings it to its last row
+    /// before; if it has skipped covered rows in between it must look for its place.
+    fn turn(&mut self, backward: bool) -> Result<()> {
+        let winner = self.tree[0].child as usize;
+        self.scratch.clear();
+        self.scratch.extend_from_slice(self.children[winner].key());
+        self.tree[0].live = false;
+        let (order, here) = (&self.order, self.scratch.as_slice());
+        for (index, child) in self.children.iter_mut().enumerate() {
+            if index == winner {
+                continue;
+            }
+            let misplaced = |child: &C| {
+                let side = order.compare_internal(child.key(), here).then(index.cmp(&winner));
+                if backward { side.is_gt() } else { side.is_lt() }
+            };
+            match (backward, child.valid()) {
+                (true, true) => child.prev()?,
+                (true, false) => child.seek_to_last()?,
+                (false, true) => child.next()?,
+                (false, false) => child.seek_to_first()?,
+            }
+            if child.valid() && misplaced(child) {
+                if backward {
+                    child.seek_for_prev(here)?;
+                } else {
+                    child.seek(here)?;
+                }
+                // The same internal key in a neighbour on the wrong side of the tie.
+                if child.valid() && misplaced(child) {
+                    if backward {
+                        child.prev()?;
+                    } else {
+                        child.next()?;
+                    }
+                }
+            }
+        }
+        if backward {
+            self.children[winner].prev()?;
+        } else {
+            self.children[winner].next()?;
+        }
+        self.backward = backward;
+        self.build();
+        Ok(())
+    }
+}
+
+impl<C: SourceCursor> MergingCursor<C> {
+    /// While valid and travelling forward: lets every child skip the covered stretch that it stands in. The cursor
+    /// passes only rows that are invisible to the cover's reader. Answers whether any child moved. O(k log n) in
+    /// the fragments if none does.
+    pub fn skip_covered(&mut self, cover: &Cover<'_>) -> Result<bool> {
+        debug_assert!(!self.backward);
+        self.skip(|child, scratch| child.skip_covered(cover, scratch))
+    }
+
+    /// [`skip_covered`](Self::skip_covered) while travelling backward.
+    pub fn skip_covered_back(&mut self, cover: &Cover<'_>) -> Result<bool> {
+        debug_assert!(self.backward);
+        self.skip(|child, scratch| child.skip_covered_back(cover, scratch))
+    }
+
+    fn skip(&mut self, mut jump: impl FnMut(&mut C, &mut Vec<u8>) -> Result<bool>) -> Result<bool> {
+        let mut moved = false;
+        for child in self.children.iter_mut().filter(|child| child.valid()) {
+            match jump(child, &mut self.scratch) {
+                Ok(jumped) => moved |= jumped,
+                Err(error) => return Err(self.fail(error)),
+            }
+        }
+        if moved {
+            self.build();
+        }
+        Ok(moved)
+    }
+}
+
+impl<C: Cursor> Cursor for MergingCursor<C> {
+    #[inline]
+    fn valid(&self) -> bool {
+        self.tree[0].live
+    }
+
+    fn seek_to_first(&mut self) -> Result<()> {
+        self.position(false, Cursor::seek_to_first)
+    }
+
+    fn seek_to_last(&mut self) -> Result<()> {
+        self.position(true, Cursor::seek_to_last)
+    }
+
+    fn seek(&mut self, target: &[u8]) -> Result<()> {
+        self.position(false, |child| child.seek(target))
+    }
+
+    fn seek_for_prev(&mut self, target: &[u8]) -> Result<()> {
+        self.position(true, |child| child.seek_for_prev(target))
+    }
+
+    #[inline]
+    fn next(&mut self) -> Result<()> {
+        if self.backward {
+            return self.turn(false);
+        }
+        let winner = self.tree[0].child as usize;
+        if let Err(error) = self.children[winner].next() {
+            return Err(self.fail(error));
+        }
+        self.replay();
+        Ok(())
+    }
+
+    #[inline]
+    fn prev(&mut self) -> Result<()> {
+        if !self.backward {
+            return self.turn(true);
+        }
+        let winner = self.tree[0].child as usize;
+        if let Err(error) = self.children[winner].prev() {
+            return Err(self.fail(error));
+        }
+        self.replay();
+        Ok(())
+    }
+
+    #[inline]
+    fn key(&self) -> &[u8] {
+        self.winner().key()
+    }
+
+    #[inline]
+    fn value(&self) -> &[u8] {
+        self.winner().value()
+    }
+}
+
+#[cfg(test)]
+mod tests;

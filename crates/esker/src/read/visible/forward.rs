@@ -1,0 +1,151 @@
+//! Going forward: the first visible version of a key is its newest.
+
+use super::{COVERED_MAX, HIDDEN_MAX, State, VisibleCursor, merged_blob, misplaced_range_delete, row};
+use crate::error::Result;
+use crate::key::{Cursor, Sequence, ValueKind};
+use crate::read::merging::{Cover, SourceCursor};
+use crate::read::operands::Found;
+
+impl<C: SourceCursor> VisibleCursor<C> {
+    /// Shows the first visible row from where the cursor below stands. While `skip`, rows of `saved` are hidden.
+    pub(super) fn find_forward(&mut self, mut skip: bool) -> Result<()> {
+        let mut hidden = 0;
+        while self.inner.valid() {
+            let row = row(&self.inner)?;
+            if skip && row.user_key == self.saved {
+                hidden += 1;
+                if hidden > HIDDEN_MAX {
+                    // The target is the very last version there can be, so this can't stand still twice.
+                    hidden = 0;
+                    self.target_saved(0, ValueKind::Delete);
+                    self.inner.seek(&self.target)?;
+                } else {
+                    self.inner.next()?;
+                }
+                continue;
+            }
+            if self.is_past_upper(row.user_key) || self.is_outside_prefix(row.user_key) {
+                return Ok(());
+            }
+            if row.sequence > self.view.sequence {
+                self.saved.clear();
+                self.saved.extend_from_slice(row.user_key);
+                skip = false;
+                self.leave_newer()?;
+                continue;
+            }
+            let cover = self.tombstones.max_covering_near(
+                &self.view.order,
+                &mut self.finger,
+                row.user_key,
+                self.view.sequence,
+            );
+            if row.sequence < cover {
+                self.saved.clear();
+                self.saved.extend_from_slice(row.user_key);
+                (skip, hidden) = (true, 0);
+                self.leave_covered()?;
+                continue;
+            }
+            match row.kind {
+                ValueKind::Put | ValueKind::BlobPointer => {
+                    self.kind = row.kind;
+                    self.state = State::Row;
+                    return Ok(());
+                }
+                ValueKind::Delete | ValueKind::SingleDelete => {
+                    self.saved.clear();
+                    self.saved.extend_from_slice(row.user_key);
+                    (skip, hidden) = (true, 0);
+                    self.inner.next()?;
+                }
+                ValueKind::Merge => {
+                    self.saved.clear();
+                    self.saved.extend_from_slice(row.user_key);
+                    self.fold_forward(cover)?;
+                    self.state = State::Folded;
+                    return Ok(());
+                }
+                ValueKind::RangeDelete => return Err(misplaced_range_delete()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Leaves the versions of `saved` that are newer than the view.
+    fn leave_newer(&mut self) -> Result<()> {
+        for _ in 0..HIDDEN_MAX {
+            self.inner.next()?;
+            if !self.inner.valid() {
+                return Ok(());
+            }
+            let row = row(&self.inner)?;
+            if row.user_key != self.saved || row.sequence <= self.view.sequence {
+                return Ok(());
+            }
+        }
+        self.target_saved(self.view.sequence, ValueKind::SEEK);
+        self.inner.seek(&self.target)
+    }
+
+    /// Leaves a covered row; now and then, what is covered behind it as well.
+    fn leave_covered(&mut self) -> Result<()> {
+        self.covered += 1;
+        if self.covered >= COVERED_MAX {
+            self.covered = 0;
+            let cover = Cover {
+                order: &self.view.order,
+                tombstones: &self.tombstones,
+                sequence: self.view.sequence,
+            };
+            if self.inner.skip_covered(&cover)? {
+                return Ok(());
+            }
+        }
+        self.inner.next()
+    }
+
+    /// Folds the operands of `saved`, of which the cursor below stands on the newest visible one, into `buffer`.
+    /// Leaves the cursor on the base, or behind the last operand if there is none. `cover` is the sequence of the
+    /// tombstone over the key.
+    pub(super) fn fold_forward(&mut self, cover: Sequence) -> Result<()> {
+        self.kind = ValueKind::Put;
+        self.operands.clear();
+        let mut has_base = false;
+        while self.inner.valid() {
+            let row = row(&self.inner)?;
+            if row.user_key != self.saved || row.sequence < cover {
+                break;
+            }
+            match row.kind {
+                ValueKind::Merge => {
+                    self.operands.push(self.inner.value());
+                    self.inner.next()?;
+                }
+                ValueKind::Put => {
+                    has_base = true;
+                    break;
+                }
+                ValueKind::BlobPointer => return Err(merged_blob()),
+                ValueKind::Delete | ValueKind::SingleDelete => break,
+                ValueKind::RangeDelete => return Err(misplaced_range_delete()),
+            }
+        }
+        let base = has_base.then(|| self.inner.value());
+        let operator = self.view.merge_operator.as_deref();
+        self.buffer = self
+            .operands
+            .fold(operator, &self.saved, base, Found::NewestFirst)?;
+        Ok(())
+    }
+
+    /// From `Back`: puts the cursor below on, or behind, the rows of `saved`, and behind all rows before them.
+    pub(super) fn turn_forward(&mut self) -> Result<()> {
+        if self.inner.valid() && self.tombstones.is_empty() {
+            return self.inner.next();
+        }
+        // Sources may have skipped covered rows on the way back, which a step forward would find again.
+        self.target_saved(0, ValueKind::Delete);
+        self.inner.seek(&self.target)
+    }
+}

@@ -1,0 +1,379 @@
+//! What a user's iterator shows: of every key the version that its snapshot sees, without deleted keys, with merges
+//! folded, within bounds.
+//!
+//! Below lies a merging cursor over all versions of all keys, newest first within a key:
+//! ```text
+//!  a@9 Put   a@4 Put   b@7 Delete   b@3 Put   c@8 Merge   c@5 Put   d@6 Put      range tombstone [d, f) @7
+//!  snapshot 8 shows:   a = a@4                c = c@5 + c@8
+//! ```
+//! Where the cursor below stands is the state of this one:
+//!
+//! | state | the row shown | the cursor below |
+//! |---|---|---|
+//! | `Row` | is the row below: key and value are slices of it | on that row, travelling forward |
+//! | `Folded` | `saved` and `buffer` | on the first row not used yet; rows of `saved` may be left |
+//! | `Back` | `saved` and `buffer` | travelling backward, before all rows of `saved` |
+//!
+//! Going forward, the newest visible version comes first: a Put is shown where it lies, without copying its value,
+//! and the older versions are skipped by one comparison each with `saved`. Going backward, the newest version
+//! comes last, so values are copied to `buffer` until the key changes.
+//!
+//! Two kinds of rows cost more than a step and are jumped over:
+//! - many hidden versions of one key: after [`HIDDEN_MAX`] steps, a seek goes to the key's end;
+//! - rows under range tombstones: for every [`COVERED_MAX`] of them that are stepped over, the sources whose rows
+//!   are all older than the tombstones skip to the end of what is covered, so that a deleted range costs by its
+//!   fragments, and by the rows in it of sources that also hold newer ones.
+
+mod backward;
+mod forward;
+
+use std::sync::Arc;
+
+use super::merging::{MergingCursor, SourceCursor};
+use super::operands::Operands;
+use crate::error::{Error, ErrorKind, Result};
+use crate::key::{
+    Cursor, FragmentedTombstones, KeyOrder, ParsedKey, SEQUENCE_MAX, Sequence, ValueKind,
+    append_internal_key, key_head, parse_key, user_key,
+};
+use crate::merge::MergeOperator;
+use crate::options::PrefixExtractor;
+
+/// Hidden versions of one key that are stepped over before a seek skips the rest.
+pub const HIDDEN_MAX: usize = 8;
+
+/// Covered rows that are stepped over between two attempts to skip.
+pub const COVERED_MAX: usize = 8;
+
+/// What an iterator shows.
+#[derive(Clone, Default)]
+pub struct View {
+    /// The order of user keys.
+    pub order: KeyOrder,
+    /// The last sequence number that is visible.
+    pub sequence: Sequence,
+    /// Folds merges. Reading a merged key without one fails.
+    pub merge_operator: Option<Arc<dyn MergeOperator>>,
+    /// The first user key that may be shown.
+    pub lower_bound: Option<Vec<u8>>,
+    /// The first user key past the end.
+    pub upper_bound: Option<Vec<u8>>,
+    /// Only rows are shown that have the prefix of the key that the iterator was last positioned to (for the ends:
+    /// of the first row found). A key without prefix restricts nothing.
+    pub prefix_same: Option<PrefixExtractor>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Invalid,
+    Row,
+    Folded,
+    Back,
+}
+
+/// A user's iterator. Invalid before its first positioning, past either end, and after an error; a call to `next`
+/// or `prev` while invalid does nothing.
+pub struct VisibleCursor<C> {
+    inner: MergingCursor<C>,
+    view: View,
+    /// `key_head` of the bounds, for bytewise order.
+    lower_head: u64,
+    upper_head: u64,
+    tombstones: Arc<FragmentedTombstones>,
+    /// Where the last search in the tombstones ended.
+    finger: usize,
+    /// Covered rows since the last attempt to skip.
+    covered: usize,
+    state: State,
+    /// The user key that is shown, or that is being skipped.
+    saved: Vec<u8>,
+    /// The value that is shown, unless it is the row's.
+    buffer: Vec<u8>,
+    kind: ValueKind,
+    operands: Operands,
+    /// The prefix that rows must have, if `prefixed`.
+    prefix: Vec<u8>,
+    prefixed: bool,
+    /// Target of seeks.
+    target: Vec<u8>,
+}
+
+/// One list for all `lists`: the list itself if only one has tombstones, else their merge. O(n log n) in the
+/// fragments of those that have any; nothing if none has.
+pub fn merge_tombstones(order: &KeyOrder, lists: &[Arc<FragmentedTombstones>]) -> Arc<FragmentedTombstones> {
+    let mut some = lists.iter().filter(|list| !list.is_empty());
+    match (some.next(), some.next()) {
+        (None, _) => Arc::default(),
+        (Some(only), None) => Arc::clone(only),
+        _ => Arc::new(FragmentedTombstones::merge(order, lists.iter().map(Arc::as_ref))),
+    }
+}
+
+impl<C: SourceCursor> VisibleCursor<C> {
+    /// An iterator over what `view` shows of `inner`, not positioned yet. `tombstones` are those of all sources of
+    /// `inner` (memtables, files of level 0, levels). Where more than one list has any they are merged here, at a
+    /// cost of O(n log n) in their fragments.
+    pub fn new(inner: MergingCursor<C>, tombstones: &[Arc<FragmentedTombstones>], view: View) -> Self {
+        let tombstones = merge_tombstones(&view.order, tombstones);
+        let head = |bound: &Option<Vec<u8>>| match bound {
+            Some(bound) if view.order.is_bytewise() => key_head(bound),
+            _ => 0,
+        };
+        Self {
+            inner,
+            lower_head: head(&view.lower_bound),
+            upper_head: head(&view.upper_bound),
+            view,
+            tombstones,
+            finger: 0,
+            covered: 0,
+            state: State::Invalid,
+            saved: Vec::new(),
+            buffer: Vec::new(),
+            kind: ValueKind::Put,
+            operands: Operands::default(),
+            prefix: Vec::new(),
+            prefixed: false,
+            target: Vec::new(),
+        }
+    }
+
+    /// Whether it stands on a row.
+    #[inline]
+    pub fn valid(&self) -> bool {
+        self.state != State::Invalid
+    }
+
+    /// The user key it stands on. Only while valid; lives until the next move.
+    #[inline]
+    pub fn key(&self) -> &[u8] {
+        match self.state {
+            State::Row => user_key(self.inner.key()),
+            _ => &self.saved,
+        }
+    }
+
+    /// The value it stands on. Only while valid; lives until the next move.
+    #[inline]
+    pub fn value(&self) -> &[u8] {
+        match self.state {
+            State::Row => self.inner.value(),
+            _ => &self.buffer,
+        }
+    }
+
+    /// `Put`, or `BlobPointer` if the value is the pointer to it. Only while valid.
+    #[inline]
+    pub fn kind(&self) -> ValueKind {
+        self.kind
+    }
+
+    /// The cursor below, for its counters.
+    pub fn inner(&self) -> &MergingCursor<C> {
+        &self.inner
+    }
+
+    /// Moves to the first row.
+    pub fn seek_to_first(&mut self) -> Result<()> {
+        self.start_anywhere();
+        if self.view.lower_bound.is_some() {
+            self.target_lower_bound();
+            self.inner.seek(&self.target)?;
+        } else {
+            self.inner.seek_to_first()?;
+        }
+        self.find_forward(false)?;
+        self.keep_prefix_found();
+        Ok(())
+    }
+
+    /// Moves to the last row.
+    pub fn seek_to_last(&mut self) -> Result<()> {
+        self.start_anywhere();
+        self.seek_inner_to_end()?;
+        self.find_backward()?;
+        self.keep_prefix_found();
+        Ok(())
+    }
+
+    /// Moves to the first row whose key is >= `key`.
+    pub fn seek(&mut self, key: &[u8]) -> Result<()> {
+        self.start_at(key);
+        if self.is_below_lower(key) {
+            self.target_lower_bound();
+        } else {
+            self.target.clear();
+            append_internal_key(&mut self.target, key, self.view.sequence, ValueKind::SEEK);
+        }
+        self.inner.seek(&self.target)?;
+        self.find_forward(false)
+    }
+
+    /// Moves to the last row whose key is <= `key`.
+    pub fn seek_for_prev(&mut self, key: &[u8]) -> Result<()> {
+        self.start_at(key);
+        if self.is_past_upper(key) {
+            self.seek_inner_to_end()?;
+        } else {
+            self.target.clear();
+            append_internal_key(&mut self.target, key, 0, ValueKind::Delete);
+            self.inner.seek_for_prev(&self.target)?;
+        }
+        self.find_backward()
+    }
+
+    /// Moves to the next row.
+    #[inline]
+    pub fn next(&mut self) -> Result<()> {
+        match std::mem::replace(&mut self.state, State::Invalid) {
+            State::Row => {
+                self.saved.clear();
+                self.saved.extend_from_slice(user_key(self.inner.key()));
+                self.inner.next()?;
+            }
+            State::Folded => {}
+            State::Back => self.turn_forward()?,
+            State::Invalid => return Ok(()),
+        }
+        self.find_forward(true)
+    }
+
+    /// Moves to the previous row.
+    #[inline]
+    pub fn prev(&mut self) -> Result<()> {
+        match std::mem::replace(&mut self.state, State::Invalid) {
+            State::Row => {
+                self.saved.clear();
+                self.saved.extend_from_slice(user_key(self.inner.key()));
+                self.inner.prev()?;
+                self.leave_saved_backward()?;
+            }
+            State::Folded => self.seek_before_saved()?,
+            State::Back => {}
+            State::Invalid => return Ok(()),
+        }
+        self.find_backward()
+    }
+
+    fn start_anywhere(&mut self) {
+        self.state = State::Invalid;
+        self.covered = 0;
+        self.prefixed = false;
+    }
+
+    fn start_at(&mut self, key: &[u8]) {
+        self.start_anywhere();
+        if let Some(prefix) = self.view.prefix_same.and_then(|extractor| extractor.prefix(key)) {
+            self.prefix.clear();
+            self.prefix.extend_from_slice(prefix);
+            self.prefixed = true;
+        }
+    }
+
+    /// After a positioning to an end: stay in the prefix of the row found.
+    fn keep_prefix_found(&mut self) {
+        let Some(extractor) = self.view.prefix_same else {
+            return;
+        };
+        if !self.valid() {
+            return;
+        }
+        let mut prefix = std::mem::take(&mut self.prefix);
+        prefix.clear();
+        if let Some(found) = extractor.prefix(self.key()) {
+            prefix.extend_from_slice(found);
+            self.prefixed = true;
+        }
+        self.prefix = prefix;
+    }
+
+    /// The target is `saved` with this trailer.
+    fn target_saved(&mut self, sequence: Sequence, kind: ValueKind) {
+        self.target.clear();
+        append_internal_key(&mut self.target, &self.saved, sequence, kind);
+    }
+
+    fn target_lower_bound(&mut self) {
+        self.target.clear();
+        let lower = self.view.lower_bound.as_deref().unwrap_or_default();
+        append_internal_key(&mut self.target, lower, self.view.sequence, ValueKind::SEEK);
+    }
+
+    fn seek_inner_to_end(&mut self) -> Result<()> {
+        match &self.view.upper_bound {
+            Some(upper) => {
+                self.target.clear();
+                append_internal_key(&mut self.target, upper, SEQUENCE_MAX, ValueKind::SEEK);
+                self.inner.seek_for_prev(&self.target)
+            }
+            None => self.inner.seek_to_last(),
+        }
+    }
+
+    #[inline]
+    fn is_below_lower(&self, user_key: &[u8]) -> bool {
+        let Some(lower) = &self.view.lower_bound else {
+            return false;
+        };
+        if self.view.order.is_bytewise() {
+            let head = key_head(user_key);
+            if head != self.lower_head {
+                return head < self.lower_head;
+            }
+        }
+        self.view.order.compare(user_key, lower).is_lt()
+    }
+
+    #[inline]
+    fn is_past_upper(&self, user_key: &[u8]) -> bool {
+        let Some(upper) = &self.view.upper_bound else {
+            return false;
+        };
+        if self.view.order.is_bytewise() {
+            let head = key_head(user_key);
+            if head != self.upper_head {
+                return head > self.upper_head;
+            }
+        }
+        self.view.order.compare(user_key, upper).is_ge()
+    }
+
+    #[inline]
+    fn is_outside_prefix(&self, user_key: &[u8]) -> bool {
+        self.prefixed
+            && self
+                .view
+                .prefix_same
+                .is_some_and(|extractor| extractor.prefix(user_key) != Some(self.prefix.as_slice()))
+    }
+}
+
+/// The row that `inner` stands on.
+#[inline]
+fn row<C: Cursor>(inner: &MergingCursor<C>) -> Result<ParsedKey<'_>> {
+    parse_key(inner.key()).ok_or_else(|| bad_key(inner.key()))
+}
+
+#[cold]
+fn bad_key(key: &[u8]) -> Error {
+    Error::corruption(format!(
+        "an iterator met an internal key that can't be decoded: \"{}\"",
+        key.escape_ascii()
+    ))
+}
+
+#[cold]
+fn misplaced_range_delete() -> Error {
+    Error::corruption("a range tombstone among point entries")
+}
+
+#[cold]
+fn merged_blob() -> Error {
+    Error::new(
+        ErrorKind::Unsupported,
+        "merging into a value that lies in a blob file",
+    )
+}
+
+#[cfg(test)]
+mod tests;
