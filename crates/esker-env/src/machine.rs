@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::Fs;
@@ -29,10 +29,33 @@ pub trait JoinHandle: Send + Debug {
     fn join(self: Box<Self>) -> io::Result<()>;
 }
 
+/// A task that a thread takes.
+type Slot<'a> = Mutex<Option<Box<dyn FnOnce() + Send + 'a>>>;
+
 /// Threads.
 pub trait Spawn: Send + Sync + Debug {
     /// Starts a named thread.
     fn spawn(&self, name: &str, body: Box<dyn FnOnce() + Send>) -> io::Result<Box<dyn JoinHandle>>;
+    /// Runs all tasks, at the same time where that is possible, and returns when every one has ended. A task that
+    /// panics is over; the others go on.
+    fn run_all<'a>(&self, name: &str, tasks: Vec<Box<dyn FnOnce() + Send + 'a>>) {
+        let take = |slot: &Slot<'a>| slot.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let slots: Vec<Slot<'a>> = tasks.into_iter().map(|task| Mutex::new(Some(task))).collect();
+        std::thread::scope(|scope| {
+            for slot in &slots {
+                let run = move || {
+                    if let Some(task) = take(slot) {
+                        task();
+                    }
+                };
+                // Where no thread can be had, the task runs here.
+                if std::thread::Builder::new().name(name.to_owned()).spawn_scoped(scope, run).is_err() {
+                    run();
+                }
+            }
+        });
+    }
+
     /// Processors that this process may use.
     fn parallelism(&self) -> usize;
 }

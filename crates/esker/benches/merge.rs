@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use esker::Result;
-use esker::compaction::rows::{CompactionRows, Rules};
+use esker::rewrite::rows::{CompactionRows, Rules};
 use esker::key::{Cursor, KeyOrder, SEQUENCE_MAX, TRAILER_LEN, ValueKind, append_internal_key};
 use esker::read::merging::{MergingCursor, SourceCursor};
 use esker::read::visible::{View, VisibleCursor};

@@ -15,14 +15,21 @@
 #![deny(missing_docs)]
 
 #[doc(hidden)]
+pub mod background;
+#[doc(hidden)]
 pub mod batch;
 #[doc(hidden)]
 pub mod cache;
 #[doc(hidden)]
 pub mod codec;
 #[doc(hidden)]
+pub mod commit;
+#[doc(hidden)]
 pub mod compaction;
+mod db;
 mod error;
+#[doc(hidden)]
+pub mod flush;
 #[doc(hidden)]
 pub mod key;
 #[doc(hidden)]
@@ -33,12 +40,19 @@ pub mod metrics;
 mod options;
 #[doc(hidden)]
 pub mod read;
+#[doc(hidden)]
+pub mod rewrite;
 mod snapshot;
 #[doc(hidden)]
 pub mod sstable;
 #[doc(hidden)]
 pub mod version;
+#[doc(hidden)]
+pub mod wal;
 
+pub use db::{
+    ColumnFamily, Db, Iter, LevelStats, Opener, PROPERTIES, RecoveryReport, Stats, WriteBatch,
+};
 pub use error::{Error, ErrorKind, Result};
 pub use esker_env::IoMode;
 pub use key::{BytewiseComparator, Comparator, KeyOrder, ReverseBytewiseComparator};
@@ -47,5 +61,5 @@ pub use options::{
     ColumnFamilyOptions, CompactionStyle, Compression, Durability, MemtableKind, Options, PrefixExtractor,
     RecoveryMode, WriteOptions,
 };
-pub use read::ReadOptions;
+pub use read::{PinnedValue, ReadOptions};
 pub use snapshot::Snapshot;

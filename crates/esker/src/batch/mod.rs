@@ -27,12 +27,15 @@ pub const BATCH_LEN_MAX: usize = u32::MAX as usize - HEADER_LEN;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RawBatch {
     bytes: Vec<u8>,
+    /// Whether an entry may name a family other than the default one.
+    names_families: bool,
 }
 
 impl Default for RawBatch {
     fn default() -> Self {
         Self {
             bytes: vec![0; HEADER_LEN],
+            names_families: false,
         }
     }
 }
@@ -59,13 +62,20 @@ impl RawBatch {
                 bytes.len()
             )));
         }
-        Ok(Self { bytes })
+        Ok(Self { bytes, names_families: true })
     }
 
     /// Empties it; keeps its memory.
     pub fn clear(&mut self) {
         self.bytes.truncate(HEADER_LEN);
         self.bytes[..HEADER_LEN].fill(0);
+        self.names_families = false;
+    }
+
+    /// Whether an entry may name a family other than the default one; false is certain.
+    #[inline]
+    pub fn names_families(&self) -> bool {
+        self.names_families
     }
 
     /// The encoding.
@@ -127,6 +137,7 @@ impl RawBatch {
         if family == DEFAULT_COLUMN_FAMILY {
             self.bytes.push(kind as u8);
         } else {
+            self.names_families = true;
             self.bytes.push(kind as u8 | FAMILY_FLAG);
             put_varint(&mut self.bytes, u64::from(family));
         }
@@ -147,6 +158,7 @@ impl RawBatch {
             )));
         }
         let count = self.count() + other.count();
+        self.names_families |= other.names_families;
         self.bytes.extend_from_slice(&other.bytes[HEADER_LEN..]);
         self.bytes[8..HEADER_LEN].copy_from_slice(&count.to_le_bytes());
         Ok(())

@@ -1,4 +1,6 @@
-//! Compaction: what to compact next ([`picker`]) and which rows survive ([`rows`]).
+//! BACKGROUND: compaction. [`picker`] decides what to do, from nothing but a version and settings; [`run`] does it.
 
+mod job;
 pub mod picker;
-pub mod rows;
+
+pub use job::{Job, run};

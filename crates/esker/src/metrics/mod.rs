@@ -64,6 +64,8 @@ counters! {
     compaction_write_bytes,
     /// Entries that compactions dropped.
     compaction_dropped,
+    /// Merges that the operator refused during compactions; their operands stay.
+    merge_failures,
     /// Point reads.
     gets,
     /// Point reads that found a value.
@@ -78,6 +80,10 @@ counters! {
     filter_false_positives,
     /// Iterator positionings.
     seeks,
+    /// Iterators made.
+    iterators_opened,
+    /// Iterators dropped.
+    iterators_closed,
     /// Batches found damaged and skipped by recovery.
     recovery_skipped,
     /// WAL bytes that recovery could not use.

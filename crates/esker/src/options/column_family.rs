@@ -37,6 +37,22 @@ impl Compression {
             _ => return None,
         })
     }
+
+    /// Its name in settings: `none`, `snappy`, `zlib`, `lz4` or `zstd`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Snappy => "snappy",
+            Self::Zlib => "zlib",
+            Self::Lz4 => "lz4",
+            Self::Zstd => "zstd",
+        }
+    }
+
+    /// The compression with this name, or `None`.
+    pub fn from_name(name: &str) -> Option<Self> {
+        (0..=4).filter_map(Self::from_u8).find(|kind| kind.name() == name)
+    }
 }
 
 /// Which memtable a column family uses.

@@ -5,7 +5,9 @@
 mod column_family;
 mod database;
 mod operation;
+mod text;
 
 pub use column_family::{ColumnFamilyOptions, CompactionStyle, Compression, MemtableKind, PrefixExtractor};
 pub use database::{Options, RecoveryMode};
 pub use operation::{Durability, WriteOptions};
+pub use text::CHANGEABLE;

@@ -62,35 +62,45 @@ pub trait SourceCursor: Cursor {
     /// to the first row past the stretch and answers `true`. `scratch` is for the target's key. A source of
     /// several files overrides this to judge by the bound of the file it stands in.
     fn skip_covered(&mut self, cover: &Cover<'_>, scratch: &mut Vec<u8>) -> Result<bool> {
-        let from = user_key(self.key());
-        let bound = self.sequence_max();
-        let Some(end) = cover
-            .tombstones
-            .covered_end(cover.order, from, bound, cover.sequence)
-        else {
-            return Ok(false);
-        };
-        scratch.clear();
-        append_internal_key(scratch, end, SEQUENCE_MAX, ValueKind::SEEK);
-        self.seek(scratch)?;
-        Ok(true)
+        skip_by_seek(self, cover, scratch)
     }
 
     /// [`skip_covered`](Self::skip_covered), the other way: to the last row before the stretch.
     fn skip_covered_back(&mut self, cover: &Cover<'_>, scratch: &mut Vec<u8>) -> Result<bool> {
-        let from = user_key(self.key());
-        let bound = self.sequence_max();
-        let Some(start) = cover
-            .tombstones
-            .covered_start(cover.order, from, bound, cover.sequence)
-        else {
-            return Ok(false);
-        };
-        scratch.clear();
-        append_internal_key(scratch, start, SEQUENCE_MAX, ValueKind::SEEK);
-        self.seek_for_prev(scratch)?;
-        Ok(true)
+        skip_back_by_seek(self, cover, scratch)
     }
+}
+
+/// [`SourceCursor::skip_covered`] for a source that one bound is true of.
+pub fn skip_by_seek<C: SourceCursor + ?Sized>(cursor: &mut C, cover: &Cover<'_>, scratch: &mut Vec<u8>) -> Result<bool> {
+    let from = user_key(cursor.key());
+    let bound = cursor.sequence_max();
+    let Some(end) = cover
+        .tombstones
+        .covered_end(cover.order, from, bound, cover.sequence)
+    else {
+        return Ok(false);
+    };
+    scratch.clear();
+    append_internal_key(scratch, end, SEQUENCE_MAX, ValueKind::SEEK);
+    cursor.seek(scratch)?;
+    Ok(true)
+}
+
+/// [`SourceCursor::skip_covered_back`] for a source that one bound is true of.
+pub fn skip_back_by_seek<C: SourceCursor + ?Sized>(cursor: &mut C, cover: &Cover<'_>, scratch: &mut Vec<u8>) -> Result<bool> {
+    let from = user_key(cursor.key());
+    let bound = cursor.sequence_max();
+    let Some(start) = cover
+        .tombstones
+        .covered_start(cover.order, from, bound, cover.sequence)
+    else {
+        return Ok(false);
+    };
+    scratch.clear();
+    append_internal_key(scratch, start, SEQUENCE_MAX, ValueKind::SEEK);
+    cursor.seek_for_prev(scratch)?;
+    Ok(true)
 }
 
 #[derive(Clone, Copy)]

@@ -2,10 +2,16 @@
 
 pub mod merging;
 pub mod operands;
+mod level;
 mod options;
 pub mod point;
+mod source;
 #[cfg(test)]
 pub(crate) mod testing;
 pub mod visible;
 
+pub use level::LevelCursor;
+pub use merging::{MergingCursor, SourceCursor};
 pub use options::ReadOptions;
+pub use source::{AnySource, PinnedValue, approximate_size, cursor_over_view, get_from_view, may_exist};
+pub use visible::VisibleCursor;

@@ -21,7 +21,7 @@ use super::properties::TableProperties;
 use super::tombstones::{RawRangeTombstone, decode_tombstones};
 use crate::cache::{BlockCache, SharedBytes, zeroed};
 use crate::error::{Error, Result};
-use crate::key::{KeyOrder, SEQUENCE_MAX, ValueKind, pack_trailer, trailer, user_key};
+use crate::key::{FragmentedTombstones, KeyOrder, RangeTombstone, SEQUENCE_MAX, ValueKind, pack_trailer, trailer, user_key};
 use crate::metrics::Metrics;
 use crate::options::PrefixExtractor;
 
@@ -39,7 +39,9 @@ pub struct Table {
     pub(super) index_pinned: Vec<Block>,
     pub(super) filter: Option<Filter>,
     prefix_extractor: Option<PrefixExtractor>,
-    range_tombstones: Vec<RawRangeTombstone>,
+    range_tombstones: Arc<FragmentedTombstones>,
+    /// How many the file holds; overlapping ones make other numbers of fragments.
+    pub(super) range_tombstones_stored: u64,
     properties: TableProperties,
     memory_bytes: usize,
 }
@@ -118,12 +120,16 @@ impl Table {
             ))
             .in_file(path));
         }
+        let mut range_tombstones_stored = 0;
         let range_tombstones = if footer.range_tombstones.is_none() {
-            Vec::new()
+            FragmentedTombstones::default()
         } else {
-            decode_tombstones(&tail.read(footer.range_tombstones)?).ok_or_else(|| {
+            let raw = decode_tombstones(&tail.read(footer.range_tombstones)?).ok_or_else(|| {
                 file.corrupt(footer.range_tombstones.offset, "range tombstones are malformed")
-            })?
+            })?;
+            range_tombstones_stored = raw.len() as u64;
+            let tombstones = raw.into_iter().map(|(start, end, sequence)| RangeTombstone { start, end, sequence });
+            FragmentedTombstones::new(&order, tombstones)
         };
         let index = tail.block(footer.index)?;
         let index_pinned = if footer.index_partitioned {
@@ -147,7 +153,8 @@ impl Table {
             index_pinned,
             filter,
             prefix_extractor: options.prefix_extractor,
-            range_tombstones,
+            range_tombstones: Arc::new(range_tombstones),
+            range_tombstones_stored,
             properties,
             memory_bytes: 0,
         };
@@ -175,8 +182,8 @@ impl Table {
         &self.properties
     }
 
-    /// Its range tombstones, in the order in which they were added; they may overlap.
-    pub fn raw_range_tombstones(&self) -> &[RawRangeTombstone] {
+    /// Its range tombstones.
+    pub fn range_tombstones(&self) -> &Arc<FragmentedTombstones> {
         &self.range_tombstones
     }
 
@@ -362,15 +369,12 @@ impl Table {
     fn count_memory(&self) -> usize {
         let filter = self.filter.as_ref();
         let blocks = self.index_pinned.iter().chain([&self.index]);
-        let tombstones = self.range_tombstones.iter();
         size_of::<Self>()
             + blocks.map(Block::byte_len).sum::<usize>()
             + filter.map_or(0, |filter| {
                 filter.index.byte_len() + filter.pinned.iter().map(|bits| bits.len()).sum::<usize>()
             })
-            + tombstones
-                .map(|(start, end, _)| start.len() + end.len() + size_of::<RawRangeTombstone>())
-                .sum::<usize>()
+            + self.range_tombstones.memory_bytes()
     }
 }
 

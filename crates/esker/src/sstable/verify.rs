@@ -76,7 +76,7 @@ impl Table {
             properties.raw_key_bytes,
             properties.raw_value_bytes,
         );
-        if counted != stated || properties.range_tombstones != self.raw_range_tombstones().len() as u64 {
+        if counted != stated || properties.range_tombstones != self.range_tombstones_stored {
             return Err(self.damage("the properties do not count what is there"));
         }
         Ok(())

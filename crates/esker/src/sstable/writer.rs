@@ -56,7 +56,7 @@ pub struct TableSummary {
     pub file_bytes: u64,
     /// The smallest internal key. A range tombstone counts as `(start, its sequence, RangeDelete)`.
     pub smallest: Vec<u8>,
-    /// The largest internal key. A range tombstone counts as `(end, SEQUENCE_MAX, SEEK)`, which sorts before every
+    /// The largest internal key. A range tombstone counts as `(end, SEQUENCE_MAX, RangeDelete)`, which sorts before every
     /// entry that `end` itself could have: with that trailer the bound is exclusive.
     pub largest: Vec<u8>,
     /// Counts and sizes.
@@ -370,7 +370,7 @@ impl TableWriter {
             if self.smallest.is_empty() || order.compare_internal(&first, &self.smallest).is_lt() {
                 self.smallest = first;
             }
-            let last = internal_key(end, SEQUENCE_MAX, ValueKind::SEEK);
+            let last = internal_key(end, SEQUENCE_MAX, ValueKind::RangeDelete);
             if largest.is_empty() || order.compare_internal(&last, largest).is_gt() {
                 *largest = last;
             }

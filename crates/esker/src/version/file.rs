@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use super::slot::TableSlot;
 use crate::error::{Error, Result};
+use crate::sstable::TableSummary;
 use crate::key::{
     KEY_LEN_MAX, KeyOrder, SEQUENCE_MAX, Sequence, TRAILER_LEN, ValueKind, pack_trailer, trailer, user_key,
 };
@@ -51,6 +52,25 @@ pub fn exclusive_bound(end: &[u8]) -> Vec<u8> {
 }
 
 impl FileMeta {
+    /// What the writer of table `number` says of it.
+    pub fn from_summary(number: u64, summary: TableSummary) -> Self {
+        let properties = summary.properties;
+        Self {
+            number,
+            size_bytes: summary.file_bytes,
+            smallest: summary.smallest,
+            largest: summary.largest,
+            sequence_min: properties.sequence_min,
+            sequence_max: properties.sequence_max,
+            entries: properties.entries,
+            deletions: properties.deletions,
+            range_tombstones: properties.range_tombstones,
+            created_unix_seconds: properties.creation_unix_seconds,
+            raw_bytes: properties.raw_key_bytes + properties.raw_value_bytes,
+            ..Self::default()
+        }
+    }
+
     /// The smallest user key.
     #[inline]
     pub fn smallest_user_key(&self) -> &[u8] {

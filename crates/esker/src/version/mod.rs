@@ -14,6 +14,7 @@
 
 mod edit;
 mod edit_codec;
+mod family;
 mod file;
 mod level;
 mod levels;
@@ -21,15 +22,18 @@ pub mod manifest;
 mod names;
 mod slot;
 mod state;
+mod tables;
 
 pub use edit::{ColumnFamilyRecord, VersionEdit};
 pub use edit_codec::fuzz_edit;
+pub use family::{Buffer, Family, View};
 pub use file::{FileMeta, exclusive_bound};
 pub use level::Level;
 pub use levels::Version;
 pub use names::{CURRENT, CURRENT_TEMP, FileKind, LOCK};
-pub use slot::TableSlot;
+pub use slot::{Graveyard, TableSlot};
 pub use state::{ColumnFamilyState, VersionState};
+pub use tables::Tables;
 
 /// Levels that a column family can have at most.
 pub const LEVELS_MAX: usize = 16;

@@ -1,0 +1,5 @@
+//! BACKGROUND: the threads that flush and compact, and when they may.
+
+mod scheduler;
+
+pub use scheduler::{Lane, Scheduler, Work};

@@ -1,0 +1,237 @@
+//! The scheduler: a fixed set of threads, one of which only flushes, so that a flush never waits for a compaction.
+//!
+//! Each thread asks the [`Work`] for a job of its lane and runs it; where there is none it sleeps until
+//! [`wake`](Scheduler::wake). A wake-up is never lost: the generation counter is read before the thread asks, and
+//! compared under the lock before it sleeps.
+
+use std::sync::Arc;
+
+use parking_lot::{Condvar, Mutex};
+
+use esker_env::{Env, JoinHandle};
+
+use crate::error::{Error, Result};
+
+/// What a thread does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lane {
+    /// Memtables to SSTables.
+    Flush,
+    /// SSTables to SSTables.
+    Compaction,
+}
+
+/// Where jobs come from. Jobs report their own errors; the scheduler only runs them.
+pub trait Work: Send + Sync + 'static {
+    /// Runs one job of this lane, if there is one. False: there was nothing to do.
+    fn run_one(&self, lane: Lane) -> bool;
+}
+
+#[derive(Default)]
+struct State {
+    generation: u64,
+    stopping: bool,
+    pauses: usize,
+    running: usize,
+    idle_compactors: usize,
+}
+
+struct Shared {
+    state: Mutex<State>,
+    /// Something may have changed for the workers.
+    work: Condvar,
+    /// A worker finished a job or went idle.
+    quiet: Condvar,
+}
+
+/// The threads of a database.
+pub struct Scheduler {
+    shared: Arc<Shared>,
+    threads: Mutex<Vec<Box<dyn JoinHandle>>>,
+    compactors: usize,
+}
+
+impl Scheduler {
+    /// Starts one flush thread and `compaction_threads` more.
+    pub fn start(env: &Env, work: Arc<dyn Work>, compaction_threads: usize) -> Result<Self> {
+        let shared = Arc::new(Shared {
+            state: Mutex::new(State::default()),
+            work: Condvar::new(),
+            quiet: Condvar::new(),
+        });
+        let scheduler =
+            Self { shared, threads: Mutex::new(Vec::new()), compactors: compaction_threads };
+        let lanes = std::iter::once(Lane::Flush).chain((0..compaction_threads).map(|_| Lane::Compaction));
+        for (i, lane) in lanes.enumerate() {
+            let (shared, work) = (Arc::clone(&scheduler.shared), Arc::clone(&work));
+            let name = if lane == Lane::Flush { "esker-flush".to_owned() } else { format!("esker-comp-{i}") };
+            let body = Box::new(move || shared.run(lane, &*work));
+            match env.spawn.spawn(&name, body) {
+                Ok(thread) => scheduler.threads.lock().push(thread),
+                Err(error) => {
+                    scheduler.stop();
+                    return Err(Error::io("can't start a background thread", error));
+                }
+            }
+        }
+        Ok(scheduler)
+    }
+
+    /// Tells the threads that there may be something to do.
+    pub fn wake(&self) {
+        let mut state = self.shared.state.lock();
+        state.generation += 1;
+        self.shared.work.notify_all();
+    }
+
+    /// Compaction threads that have nothing to do right now.
+    pub fn idle_compactors(&self) -> usize {
+        self.shared.state.lock().idle_compactors
+    }
+
+    /// Compaction threads in all.
+    pub fn compactors(&self) -> usize {
+        self.compactors
+    }
+
+    /// Starts no further job until [`resume`](Self::resume) was called as often, and waits for those that run.
+    pub fn pause(&self) {
+        let mut state = self.shared.state.lock();
+        state.pauses += 1;
+        while state.running > 0 {
+            self.shared.quiet.wait(&mut state);
+        }
+    }
+
+    /// Undoes one [`pause`](Self::pause).
+    pub fn resume(&self) {
+        let mut state = self.shared.state.lock();
+        state.pauses = state.pauses.saturating_sub(1);
+        state.generation += 1;
+        self.shared.work.notify_all();
+    }
+
+    /// Whether jobs are held back.
+    pub fn paused(&self) -> bool {
+        self.shared.state.lock().pauses > 0
+    }
+
+    /// Waits until a job ends or `done` says so; `done` is asked under no lock of the scheduler.
+    pub fn wait_until(&self, mut done: impl FnMut() -> bool) {
+        loop {
+            let seen = self.shared.state.lock().generation;
+            if done() {
+                return;
+            }
+            let mut state = self.shared.state.lock();
+            while state.generation == seen && !state.stopping {
+                self.shared.quiet.wait(&mut state);
+            }
+            if state.stopping {
+                return;
+            }
+        }
+    }
+
+    /// Ends the threads after the jobs that they run.
+    pub fn stop(&self) {
+        {
+            let mut state = self.shared.state.lock();
+            state.stopping = true;
+            state.generation += 1;
+            self.shared.work.notify_all();
+            self.shared.quiet.notify_all();
+        }
+        let threads = std::mem::take(&mut *self.threads.lock());
+        for thread in threads {
+            if let Err(error) = thread.join() {
+                tracing::error!(%error, "a background thread panicked");
+            }
+        }
+    }
+
+    /// Whether [`stop`](Self::stop) was called.
+    pub fn stopping(&self) -> bool {
+        self.shared.state.lock().stopping
+    }
+}
+
+impl Shared {
+    fn run(&self, lane: Lane, work: &dyn Work) {
+        let mut state = self.state.lock();
+        loop {
+            if state.stopping {
+                return;
+            }
+            let seen = state.generation;
+            let mut ran = false;
+            if state.pauses == 0 {
+                state.running += 1;
+                drop(state);
+                ran = work.run_one(lane);
+                state = self.state.lock();
+                state.running -= 1;
+                if ran {
+                    state.generation += 1;
+                    self.work.notify_all();
+                }
+                self.quiet.notify_all();
+            }
+            if !ran {
+                state.idle_compactors += usize::from(lane == Lane::Compaction);
+                while state.generation == seen && !state.stopping {
+                    self.work.wait(&mut state);
+                }
+                state.idle_compactors -= usize::from(lane == Lane::Compaction);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    struct Counted {
+        flushes: AtomicUsize,
+        compactions: AtomicUsize,
+    }
+    impl Work for Counted {
+        fn run_one(&self, lane: Lane) -> bool {
+            let left = if lane == Lane::Flush { &self.flushes } else { &self.compactions };
+            left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |n| n.checked_sub(1)).is_ok()
+        }
+    }
+
+    fn env() -> Env {
+        esker_env::Env::simulated(1)
+    }
+
+    #[test]
+    fn all_work_is_done_and_waiting_for_it_ends() {
+        let work = Arc::new(Counted { flushes: AtomicUsize::new(50), compactions: AtomicUsize::new(50) });
+        let scheduler = Scheduler::start(&env(), Arc::clone(&work) as Arc<dyn Work>, 2).unwrap();
+        scheduler.wait_until(|| {
+            work.flushes.load(Ordering::SeqCst) == 0 && work.compactions.load(Ordering::SeqCst) == 0
+        });
+        work.compactions.store(10, Ordering::SeqCst);
+        scheduler.wake();
+        scheduler.wait_until(|| work.compactions.load(Ordering::SeqCst) == 0);
+        scheduler.stop();
+    }
+
+    #[test]
+    fn nothing_runs_while_paused() {
+        let work = Arc::new(Counted { flushes: AtomicUsize::new(0), compactions: AtomicUsize::new(0) });
+        let scheduler = Scheduler::start(&env(), Arc::clone(&work) as Arc<dyn Work>, 2).unwrap();
+        scheduler.pause();
+        work.compactions.store(5, Ordering::SeqCst);
+        scheduler.wake();
+        assert!(scheduler.paused());
+        assert_eq!(work.compactions.load(Ordering::SeqCst), 5);
+        scheduler.resume();
+        scheduler.wait_until(|| work.compactions.load(Ordering::SeqCst) == 0);
+        scheduler.stop();
+    }
+}

@@ -1,0 +1,329 @@
+//! WRITE 2: the commit pipeline. Writers form groups; one leader commits a group; the rest wait for it.
+//!
+//! The simple story: a writer that finds nobody committing becomes the leader, commits its own batch and leaves;
+//! a writer alone pays two uncontended locks and no hand-off. A writer that finds a leader at work queues its
+//! batch and waits. When the leader is done it appoints the first in the queue, which takes everybody queued behind
+//! it (up to [`GROUP_BYTES_MAX`]) into one group: one WAL append, one sync, one publication for all of them.
+//!
+//! Invariants:
+//! 1. `leading` is true exactly while some thread is the leader or was appointed and not yet woken; there is never
+//!    more than one. The queue is empty whenever `leading` is false.
+//! 2. The [`Token`](CommitTarget::Token) (WAL writer, sequence counter, memtable switches) is touched only under its
+//!    lock: by the leader for the length of a group, or by an [`exclusive`](Pipeline::exclusive) section.
+//! 3. Sequence numbers are handed out under the token and published under it, after the memtable inserts: so
+//!    publication is in sequence order and a reader that sees sequence n sees all writes up to n.
+//! 4. A group whose log append failed is not applied and not published, and its sequence numbers are given to the
+//!    next group; what it may have left in the log is the target's to fence off before it logs again.
+//!
+//! Tried and dropped: handing parts of a group back to their writers for parallel memtable inserts. On two cores
+//! the wake-ups cost more than the inserts (about 0.3 us each).
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use parking_lot::{Condvar, Mutex};
+
+use crate::batch::RawBatch;
+use crate::error::{Error, Result};
+use crate::key::Sequence;
+use crate::options::Durability;
+
+/// Bytes of batches that a leader takes into its group beyond the first one.
+pub const GROUP_BYTES_MAX: usize = 1 << 20;
+
+/// One writer's request, as the target sees it.
+#[derive(Debug)]
+pub struct Request {
+    /// What to write.
+    pub batch: RawBatch,
+    /// How safe it must be when the writer returns.
+    pub durability: Durability,
+    /// Whether the writer prefers an error to waiting for background work.
+    pub no_wait: bool,
+}
+
+/// What the pipeline needs of a database; narrow, so that the pipeline is tested without one.
+pub trait CommitTarget: Send + Sync {
+    /// State that belongs to whoever leads.
+    type Token: Send;
+
+    /// Makes room for `bytes` more: seals full memtables, waits for background work as admission demands.
+    fn make_room(&self, token: &mut Self::Token, bytes: usize, no_wait: bool) -> Result<()>;
+    /// Whether this request can be applied at all (its column families exist). Failing it fails only its writer.
+    fn check(&self, token: &mut Self::Token, request: &Request) -> Result<()>;
+    /// Appends the group to the log, and syncs it if a member asks for that.
+    fn log(&self, token: &mut Self::Token, group: &[Request]) -> Result<()>;
+    /// Inserts a logged batch into the memtables. Must not fail half-way for a checked batch.
+    fn apply(&self, token: &mut Self::Token, batch: &RawBatch) -> Result<()>;
+    /// The last sequence number handed out.
+    fn last_sequence(&self, token: &Self::Token) -> Sequence;
+    /// Makes everything up to `sequence` visible.
+    fn publish(&self, token: &mut Self::Token, sequence: Sequence);
+}
+
+enum Turn {
+    Waiting,
+    Lead,
+    Done(Result<()>),
+}
+
+struct Waiter {
+    slot: Mutex<(Option<Request>, Turn)>,
+    wake: Condvar,
+}
+
+#[derive(Default)]
+struct Queue {
+    leading: bool,
+    waiting: VecDeque<Arc<Waiter>>,
+}
+
+/// The pipeline of a database.
+pub struct Pipeline<T: CommitTarget> {
+    queue: Mutex<Queue>,
+    token: Mutex<T::Token>,
+}
+
+impl<T: CommitTarget> Pipeline<T> {
+    /// A pipeline that owns `token`.
+    pub fn new(token: T::Token) -> Self {
+        Self { queue: Mutex::new(Queue::default()), token: Mutex::new(token) }
+    }
+
+    /// Commits a batch; gives the (sequenced) batch back so that its memory can be used again.
+    pub fn commit(&self, target: &T, request: Request) -> (Option<RawBatch>, Result<()>) {
+        let mut queue = self.queue.lock();
+        if !queue.leading {
+            queue.leading = true;
+            drop(queue);
+            let mut group = [request];
+            let mut results = [Ok(())];
+            self.run(target, &mut group, &mut results);
+            self.resign();
+            let ([request], [result]) = (group, results);
+            return (Some(request.batch), result);
+        }
+        let waiter =
+            Arc::new(Waiter { slot: Mutex::new((Some(request), Turn::Waiting)), wake: Condvar::new() });
+        queue.waiting.push_back(Arc::clone(&waiter));
+        drop(queue);
+
+        let mut slot = waiter.slot.lock();
+        while matches!(slot.1, Turn::Waiting) {
+            waiter.wake.wait(&mut slot);
+        }
+        if let Turn::Done(result) = std::mem::replace(&mut slot.1, Turn::Waiting) {
+            return (slot.0.take().map(|request| request.batch), result);
+        }
+        let own = slot.0.take();
+        drop(slot);
+        self.lead_group(target, own)
+    }
+
+    /// Runs `section` while no group is being committed.
+    pub fn exclusive<R>(&self, section: impl FnOnce(&mut T::Token) -> R) -> R {
+        section(&mut self.token.lock())
+    }
+
+    /// An appointed leader's turn: its own request and those queued behind it.
+    fn lead_group(&self, target: &T, own: Option<Request>) -> (Option<RawBatch>, Result<()>) {
+        let mut group: Vec<Request> = own.into_iter().collect();
+        let mut followers = Vec::new();
+        {
+            let mut queue = self.queue.lock();
+            let mut bytes = 0;
+            while bytes < GROUP_BYTES_MAX
+                && let Some(waiter) = queue.waiting.pop_front()
+            {
+                let request = waiter.slot.lock().0.take();
+                if let Some(request) = request {
+                    bytes += request.batch.as_bytes().len();
+                    group.push(request);
+                    followers.push(waiter);
+                }
+            }
+        }
+        let mut results = vec![Ok(()); group.len()];
+        self.run(target, &mut group, &mut results);
+        let mut done = group.into_iter().zip(results);
+        let own = done.next();
+        for (waiter, (request, result)) in followers.iter().zip(done) {
+            let mut slot = waiter.slot.lock();
+            *slot = (Some(request), Turn::Done(result));
+            drop(slot);
+            waiter.wake.notify_one();
+        }
+        self.resign();
+        match own {
+            Some((request, result)) => (Some(request.batch), result),
+            None => (None, Err(Error::bug("a commit leader lost its own request"))),
+        }
+    }
+
+    /// Appoints the next leader, or notes that there is none.
+    fn resign(&self) {
+        let mut queue = self.queue.lock();
+        let Some(next) = queue.waiting.pop_front() else {
+            queue.leading = false;
+            return;
+        };
+        drop(queue);
+        next.slot.lock().1 = Turn::Lead;
+        next.wake.notify_one();
+    }
+
+    fn run(&self, target: &T, group: &mut [Request], results: &mut [Result<()>]) {
+        let mut token = self.token.lock();
+        let token = &mut *token;
+        let bytes = group.iter().map(|request| request.batch.as_bytes().len()).sum();
+        let no_wait = group.iter().all(|request| request.no_wait);
+        let mut outcome = target.make_room(token, bytes, no_wait);
+        let before = target.last_sequence(token);
+        let mut last = before;
+        if outcome.is_ok() {
+            for (request, result) in group.iter_mut().zip(results.iter_mut()) {
+                *result = target.check(token, request);
+                if result.is_ok() {
+                    request.batch.set_sequence(last + 1);
+                    last += u64::from(request.batch.count());
+                } else {
+                    // An unsequenced batch is neither logged nor applied.
+                    request.batch.set_sequence(0);
+                }
+            }
+            if last > before {
+                outcome = target.log(token, group);
+            }
+        }
+        if outcome.is_ok() && last > before {
+            for (request, result) in group.iter().zip(results.iter_mut()) {
+                if request.batch.sequence() != 0 {
+                    *result = target.apply(token, &request.batch);
+                }
+            }
+            target.publish(token, last);
+        }
+        if let Err(error) = outcome {
+            for result in results.iter_mut().filter(|result| result.is_ok()) {
+                *result = Err(error.clone());
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::key::ValueKind;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    #[derive(Default)]
+    struct Log {
+        last: Sequence,
+        groups: Vec<Vec<(Sequence, u32)>>,
+        applied: Vec<(Sequence, Vec<u8>)>,
+        fail_next: bool,
+    }
+
+    #[derive(Default)]
+    struct Target {
+        published: AtomicU64,
+    }
+
+    impl CommitTarget for Target {
+        type Token = Log;
+
+        fn make_room(&self, _: &mut Log, _: usize, _: bool) -> Result<()> {
+            Ok(())
+        }
+
+        fn check(&self, _: &mut Log, request: &Request) -> Result<()> {
+            match request.batch.iter().next() {
+                Some(Ok(entry)) if entry.key == b"refused" => Err(Error::invalid("refused")),
+                _ => Ok(()),
+            }
+        }
+
+        fn log(&self, log: &mut Log, group: &[Request]) -> Result<()> {
+            if std::mem::take(&mut log.fail_next) {
+                return Err(Error::new(crate::ErrorKind::Io, "disk on fire"));
+            }
+            let logged = group.iter().filter(|request| request.batch.sequence() != 0);
+            log.groups.push(logged.map(|request| (request.batch.sequence(), request.batch.count())).collect());
+            Ok(())
+        }
+
+        fn apply(&self, log: &mut Log, batch: &RawBatch) -> Result<()> {
+            for (i, entry) in batch.iter().enumerate() {
+                log.applied.push((batch.sequence() + i as u64, entry?.key.to_vec()));
+            }
+            Ok(())
+        }
+
+        fn last_sequence(&self, log: &Log) -> Sequence {
+            log.last
+        }
+
+        fn publish(&self, log: &mut Log, sequence: Sequence) {
+            assert!(sequence > self.published.swap(sequence, Ordering::SeqCst), "published in order");
+            log.last = sequence;
+        }
+    }
+
+    fn request(key: &[u8]) -> Request {
+        let mut batch = RawBatch::default();
+        batch.push(0, ValueKind::Put, key, b"v").unwrap();
+        Request { batch, durability: Durability::Buffered, no_wait: false }
+    }
+
+    #[test]
+    fn every_write_of_many_writers_is_logged_and_applied_once_in_order() {
+        let pipeline = Pipeline::<Target>::new(Log::default());
+        let target = Target::default();
+        std::thread::scope(|scope| {
+            for writer in 0..4_u8 {
+                let (pipeline, target) = (&pipeline, &target);
+                scope.spawn(move || {
+                    for i in 0..200_u8 {
+                        let (batch, result) = pipeline.commit(target, request(&[writer, i]));
+                        result.unwrap();
+                        let last = batch.unwrap().sequence();
+                        assert!(target.published.load(Ordering::SeqCst) >= last, "visible on return");
+                    }
+                });
+            }
+        });
+        pipeline.exclusive(|log| {
+            assert_eq!(log.last, 800);
+            let sequences: Vec<_> = log.applied.iter().map(|(sequence, _)| *sequence).collect();
+            assert_eq!(sequences, (1..=800).collect::<Vec<_>>());
+            let mut logged = log.groups.concat().into_iter().map(|(sequence, _)| sequence);
+            assert!((1..=800).all(|sequence| logged.next() == Some(sequence)));
+            for writer in 0..4_u8 {
+                let own: Vec<_> = log.applied.iter().filter(|(_, key)| key[0] == writer).collect();
+                assert!(own.windows(2).all(|pair| pair[0].1 < pair[1].1), "a writer's own order is kept");
+            }
+        });
+    }
+
+    #[test]
+    fn a_failed_append_gives_its_sequence_to_the_next_group() {
+        let pipeline = Pipeline::<Target>::new(Log::default());
+        let target = Target::default();
+        pipeline.exclusive(|log| log.fail_next = true);
+        let (_, result) = pipeline.commit(&target, request(b"a"));
+        assert!(result.unwrap_err().message().contains("fire"));
+        assert_eq!(target.published.load(Ordering::SeqCst), 0);
+        pipeline.commit(&target, request(b"b")).1.unwrap();
+        pipeline.exclusive(|log| assert_eq!(log.applied, [(1, b"b".to_vec())]));
+    }
+
+    #[test]
+    fn a_refused_request_fails_alone_and_takes_no_sequence() {
+        let pipeline = Pipeline::<Target>::new(Log::default());
+        let target = Target::default();
+        assert!(pipeline.commit(&target, request(b"refused")).1.is_err());
+        pipeline.commit(&target, request(b"a")).1.unwrap();
+        pipeline.exclusive(|log| assert_eq!(log.last, 1));
+    }
+}

@@ -1,0 +1,218 @@
+//! The state that a database's threads share.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use arc_swap::ArcSwap;
+use parking_lot::{Condvar, Mutex};
+
+use esker_env::{Env, FileLock};
+
+use super::edits::Manifest;
+use super::health::Health;
+use super::jobs::Running;
+use super::write::Token;
+use crate::background::Scheduler;
+use crate::batch::DEFAULT_COLUMN_FAMILY;
+use crate::commit::{Admission, Pipeline};
+use crate::error::{Error, ErrorKind, Result};
+use crate::key::Sequence;
+use crate::memtable::MemtableArenaPool;
+use crate::metrics::Metrics;
+use crate::options::Options;
+use crate::rewrite::Throttle;
+use crate::snapshot::SnapshotList;
+use crate::version::{Family, FileKind, Graveyard, Tables};
+use crate::wal::{WalSegments, WalWriter};
+
+/// All column families, looked up by the leader and by jobs without a lock.
+#[derive(Clone, Debug)]
+pub(super) struct Families {
+    pub default: Arc<Family>,
+    /// Every live family by id, the default one included.
+    pub by_id: BTreeMap<u32, Arc<Family>>,
+}
+
+impl Families {
+    pub fn get(&self, id: u32) -> Option<&Arc<Family>> {
+        if id == DEFAULT_COLUMN_FAMILY { Some(&self.default) } else { self.by_id.get(&id) }
+    }
+
+    pub fn named(&self, name: &str) -> Option<&Arc<Family>> {
+        self.by_id.values().find(|family| family.name == name)
+    }
+}
+
+/// What recovery found in the WAL.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RecoveryReport {
+    /// Batches replayed.
+    pub batches: u64,
+    /// Damaged stretches that were skipped or at which replay stopped; a torn tail is none.
+    pub damages: u64,
+    /// Bytes of WAL that could not be used, torn tails included.
+    pub lost_bytes: u64,
+    /// WAL files with damage, kept aside under these names.
+    pub kept_aside: Vec<PathBuf>,
+}
+
+pub(super) struct Core {
+    pub env: Env,
+    pub dir: PathBuf,
+    pub database_id: u64,
+    pub options: Options,
+    /// Durability of writes that name none: `Durability as u8`.
+    pub durability: std::sync::atomic::AtomicU8,
+    pub file_lock: Mutex<Option<Box<dyn FileLock>>>,
+    pub families: ArcSwap<Families>,
+    pub pipeline: Pipeline<Core>,
+    /// The last sequence number that readers see.
+    pub published: AtomicU64,
+    pub next_file_number: AtomicU64,
+    /// Edits in the order in which they become durable. Held across manifest writes, never by readers or writers.
+    pub manifest: Mutex<Manifest>,
+    /// Which WAL segments there are. A thread that decides which to release holds it while it looks at the
+    /// memtables, so that no rotation comes between.
+    pub wal: Mutex<WalSegments>,
+    /// Complete segments that were never synced; a `Sync` write syncs them first.
+    pub wal_unsynced: Mutex<Vec<WalWriter>>,
+    pub tables: Arc<Tables>,
+    pub graveyard: Arc<Graveyard>,
+    pub arena_pool: Arc<MemtableArenaPool>,
+    pub snapshots: Arc<SnapshotList>,
+    pub metrics: Arc<Metrics>,
+    pub admission: Admission,
+    pub throttle: Throttle,
+    pub health: Health,
+    pub running: Mutex<Running>,
+    /// Set once, right after the core was made.
+    pub scheduler: std::sync::OnceLock<Scheduler>,
+    pub closed: AtomicBool,
+    /// Whether something was written without the WAL since the last flush of everything.
+    pub unlogged: AtomicBool,
+    pub recovery: RecoveryReport,
+    pub flushes: FlushProgress,
+}
+
+/// Lets callers wait until a family's memtables up to some moment are in SSTables.
+#[derive(Default)]
+pub(super) struct FlushProgress {
+    changed: Condvar,
+    generation: Mutex<u64>,
+}
+
+impl FlushProgress {
+    /// Something about flushes changed.
+    pub fn notify(&self) {
+        *self.generation.lock() += 1;
+        self.changed.notify_all();
+    }
+
+    /// Changes so far.
+    pub fn generation(&self) -> u64 {
+        *self.generation.lock()
+    }
+
+    /// Waits for a change after the one numbered `seen`.
+    pub fn wait_past(&self, seen: u64) {
+        let mut generation = self.generation.lock();
+        while *generation == seen {
+            self.changed.wait(&mut generation);
+        }
+    }
+
+    /// Waits until `done` gives an answer; asks again after each change.
+    pub fn wait<R>(&self, mut done: impl FnMut() -> Option<R>) -> R {
+        loop {
+            let seen = self.generation();
+            if let Some(answer) = done() {
+                return answer;
+            }
+            self.wait_past(seen);
+        }
+    }
+}
+
+impl Core {
+    pub fn check_open(&self) -> Result<()> {
+        if self.closed.load(Ordering::Relaxed) {
+            return Err(Error::new(ErrorKind::Closed, "the database was closed"));
+        }
+        Ok(())
+    }
+
+    #[inline]
+    pub fn visible(&self) -> Sequence {
+        self.published.load(Ordering::Acquire)
+    }
+
+    pub fn new_file_number(&self) -> u64 {
+        self.next_file_number.fetch_add(1, Ordering::Relaxed)
+    }
+
+    pub fn scheduler(&self) -> Option<&Scheduler> {
+        self.scheduler.get()
+    }
+
+    pub fn wake(&self) {
+        if let Some(scheduler) = self.scheduler.get() {
+            scheduler.wake();
+        }
+    }
+
+    pub fn family(&self, id: u32) -> Result<Arc<Family>> {
+        let families = self.families.load();
+        families.get(id).cloned().ok_or_else(|| Error::invalid(format!("unknown column family {id}")))
+    }
+
+    pub fn with_token<R>(&self, section: impl FnOnce(&mut Token) -> R) -> R {
+        self.pipeline.exclusive(section)
+    }
+
+    /// Memory that memtables hold, in bytes.
+    pub fn memtable_bytes(&self) -> u64 {
+        let families = self.families.load();
+        let bytes = |buffer: &crate::version::Buffer| buffer.table.approximate_bytes() as u64;
+        families
+            .by_id
+            .values()
+            .map(|family| {
+                let view = family.view();
+                bytes(&view.active) + view.sealed.iter().map(|sealed| bytes(sealed)).sum::<u64>()
+            })
+            .sum()
+    }
+
+    /// Gives the block cache what the other users of the memory budget leave it.
+    pub fn share_memory(&self) {
+        let budget = self.options.memory_budget_bytes;
+        let families = self.families.load();
+        let memtables: u64 = families
+            .by_id
+            .values()
+            .map(|family| {
+                let view = family.view();
+                let limit = family.options().memtable_bytes;
+                // Active memtables count as full where they hold anything: they will be.
+                let active = view.active.table.approximate_bytes() as u64;
+                let active = if view.active.table.is_empty() { active } else { active.max(limit) };
+                active + view.sealed.iter().map(|sealed| sealed.table.approximate_bytes() as u64).sum::<u64>()
+            })
+            .sum();
+        let taken = memtables + self.tables.memory_bytes();
+        let capacity = budget.saturating_sub(taken).max(budget / 16);
+        self.tables.block_cache().set_capacity(capacity);
+    }
+
+    /// Removes the files of SSTables that no version refers to any more.
+    pub fn bury_dead_tables(&self) {
+        for number in self.graveyard.drain() {
+            let path = FileKind::Table(number).path(&self.dir);
+            if let Err(error) = self.env.fs.remove(&path) {
+                tracing::warn!(%error, path = %path.display(), "can't remove an obsolete SSTable");
+            }
+        }
+    }
+}

@@ -1,0 +1,368 @@
+//! BACKGROUND: which job is next, and what its result means for the database.
+//!
+//! A job's result enters in three steps, each of which leaves a consistent database if it is the last: the files are
+//! written and synced; the manifest edit is made durable, under the manifest's lock; the view is replaced. Files that
+//! the edit removed are deleted when the last view that holds them is gone.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use super::core::Core;
+use super::write::{RETRY_AFTER, needed_wal};
+use crate::background::{Lane, Work};
+use crate::commit::Debt;
+use crate::compaction::picker::{self, PickerContext, Plan, PlanKind, Reason, RunningJob};
+use crate::compaction::{self, Job};
+use crate::error::{ErrorKind, Result};
+use crate::flush;
+use crate::memtable::Memtable;
+use crate::options::CompactionStyle;
+use crate::rewrite::OutputContext;
+use crate::version::{Buffer, Family, FileMeta, VersionEdit, View};
+
+/// Compactions that run, so that no two get in each other's way. Whoever holds it is the only one that picks.
+#[derive(Default)]
+pub(super) struct Running {
+    jobs: BTreeMap<u32, Vec<RunningJob>>,
+    /// Families that someone compacts by hand, and how many do: nothing is picked for them.
+    reserved: BTreeMap<u32, usize>,
+}
+
+impl Running {
+    pub fn context(&self, family: u32) -> PickerContext<'_> {
+        PickerContext { running: self.jobs.get(&family).map_or(&[], Vec::as_slice), max_job_bytes: 0 }
+    }
+
+    /// Makes a plan known to the next one who picks. False if another job has one of its files.
+    pub fn register(&mut self, family: u32, plan: &Plan) -> bool {
+        let claimed = plan.claim();
+        if claimed {
+            self.jobs.entry(family).or_default().push(plan.running());
+        }
+        claimed
+    }
+
+    pub fn unregister(&mut self, family: u32, plan: &Plan) {
+        plan.release();
+        let job = plan.running();
+        if let Some(jobs) = self.jobs.get_mut(&family) {
+            if let Some(at) = jobs.iter().position(|other| *other == job) {
+                jobs.swap_remove(at);
+            }
+            if jobs.is_empty() {
+                self.jobs.remove(&family);
+            }
+        }
+    }
+
+    pub fn reserve(&mut self, family: u32) {
+        *self.reserved.entry(family).or_default() += 1;
+    }
+
+    pub fn unreserve(&mut self, family: u32) {
+        if let Some(count) = self.reserved.get_mut(&family) {
+            *count -= 1;
+            if *count == 0 {
+                self.reserved.remove(&family);
+            }
+        }
+    }
+
+    fn is_quiet(&self) -> bool {
+        self.jobs.is_empty()
+    }
+}
+
+impl Work for Core {
+    fn run_one(&self, lane: Lane) -> bool {
+        match lane {
+            Lane::Flush => self.flush_one(),
+            Lane::Compaction => self.compact_one(),
+        }
+    }
+}
+
+impl Core {
+    /// Flushes the sealed memtables of the family that has waited longest.
+    fn flush_one(&self) -> bool {
+        self.bury_dead_tables();
+        let families = self.families.load_full();
+        let waiting = families
+            .by_id
+            .values()
+            .filter_map(|family| Some((family.view().sealed.last()?.wal_number(), family)))
+            .min_by_key(|(wal_number, _)| *wal_number);
+        let Some((_, family)) = waiting else { return false };
+        match self.flush_family(family) {
+            Ok(()) => self.health.flush_succeeded(),
+            Err(error) => self.job_failed(error, Lane::Flush),
+        }
+        self.flushes.notify();
+        true
+    }
+
+    fn flush_family(&self, family: &Arc<Family>) -> Result<()> {
+        let sealed = family.view().sealed.clone();
+        if self.families.load().by_id.len() > 1 {
+            // Else a batch over two families could survive a power cut in one of them only.
+            self.sync_closed_wal()?;
+        }
+        let tables: Vec<Arc<Memtable>> = sealed.iter().map(|buffer| Arc::clone(&buffer.table)).collect();
+        let options = family.options();
+        let files = flush::run(&tables, self.snapshots.sequences(), &self.output_context(&options, 0))?;
+        let mut edit = VersionEdit::of(family.id);
+        let mut bytes = 0;
+        for file in files {
+            bytes += file.size_bytes;
+            edit.add(0, Arc::new(file));
+        }
+        {
+            let mut manifest = self.manifest.lock();
+            if family.dropped() {
+                self.remove_files(edit.added.iter().map(|(_, file)| &**file));
+                return family.change_view(|view| Ok(without(view, &sealed, view.version.clone())));
+            }
+            edit.log_number = Some(log_number_after(family, &sealed));
+            self.commit_edits(&mut manifest, vec![edit.clone()])
+                .inspect_err(|_| self.remove_files(edit.added.iter().map(|(_, file)| &**file)))?;
+            family.change_view(|view| {
+                let version = Arc::new(view.version.apply(&edit)?);
+                Ok(without(view, &sealed, version))
+            })?;
+        }
+        self.metrics.flushes.add(1);
+        self.metrics.flush_bytes.add(bytes);
+        self.flushes.notify();
+        self.release_wal();
+        self.update_pressure(family);
+        self.share_memory();
+        Ok(())
+    }
+
+    /// Picks and runs a compaction of the family that needs it most.
+    fn compact_one(&self) -> bool {
+        let Some((family, plan)) = self.pick() else { return false };
+        // Others may find more to do beside this one.
+        self.wake();
+        let result = self.run_plan(&family, &plan);
+        self.running.lock().unregister(family.id, &plan);
+        match result {
+            Ok(()) => self.health.compaction_succeeded(),
+            Err(error) => self.job_failed(error, Lane::Compaction),
+        }
+        self.update_pressure(&family);
+        self.flushes.notify();
+        true
+    }
+
+    fn pick(&self) -> Option<(Arc<Family>, Plan)> {
+        let families = self.families.load_full();
+        let mut running = self.running.lock();
+        let mut best: Option<(f64, Arc<Family>, Plan)> = None;
+        for family in families.by_id.values() {
+            let options = family.options();
+            if family.dropped()
+                || options.compaction_style == CompactionStyle::Manual
+                || running.reserved.contains_key(&family.id)
+            {
+                continue;
+            }
+            let view = family.view();
+            let context = running.context(family.id);
+            if let Some(plan) = picker::pick(&view.version, &options, &context)
+                && best.as_ref().is_none_or(|(score, _, _)| plan.score > *score)
+            {
+                best = Some((plan.score, Arc::clone(family), plan));
+            }
+        }
+        let (_, family, plan) = best?;
+        running.register(family.id, &plan).then_some((family, plan))
+    }
+
+    /// Carries out a registered plan.
+    pub(super) fn run_plan(&self, family: &Arc<Family>, plan: &Plan) -> Result<()> {
+        let started = self.env.clock.now();
+        let mut edit = plan.edit(family.id);
+        if plan.kind == PlanKind::Move {
+            self.install(family, &edit, false)?;
+            self.metrics.trivial_moves.add(edit.added.len() as u64);
+        } else {
+            let options = family.options();
+            let view = family.view_owned();
+            let job = Job {
+                plan,
+                version: &view.version,
+                // Taken after the inputs were chosen: see `snapshot/mod.rs`.
+                snapshots: self.snapshots.sequences(),
+                tables: &self.tables,
+                output: self.output_context(&options, plan.level_out),
+                spawn: &*self.env.spawn,
+                ranges_max: self.ranges_for(plan),
+                stop: &self.closed,
+                metrics: &self.metrics,
+            };
+            let files = compaction::run(&job)?;
+            let written: u64 = files.iter().map(|file| file.size_bytes).sum();
+            for file in files {
+                edit.add(plan.level_out, Arc::new(file));
+            }
+            self.install(family, &edit, true)?;
+            self.metrics.compactions.add(1);
+            self.metrics.compaction_read_bytes.add(plan.input_bytes());
+            self.metrics.compaction_write_bytes.add(written);
+        }
+        let drained: u64 = plan
+            .files()
+            .filter(|(level, _)| *level == 0 && plan.level_out > 0)
+            .map(|(_, file)| file.size_bytes)
+            .sum();
+        if drained > 0 {
+            self.admission.record_drain(drained, started, self.env.clock.now());
+        }
+        self.share_memory();
+        Ok(())
+    }
+
+    /// Into how many key ranges a plan may be split: threads that have nothing else to do, and this one.
+    fn ranges_for(&self, plan: &Plan) -> usize {
+        let idle = self.scheduler().map_or(0, |scheduler| scheduler.idle_compactors());
+        let by_hand = matches!(plan.reason, Reason::Manual | Reason::Bulk);
+        let threads = if by_hand { self.scheduler().map_or(1, |s| s.compactors()) } else { idle + 1 };
+        threads.clamp(1, self.options.subcompactions_max)
+    }
+
+    /// Makes a compaction's result part of the database.
+    fn install(&self, family: &Arc<Family>, edit: &VersionEdit, rewritten: bool) -> Result<()> {
+        let new_files = || edit.added.iter().map(|(_, file)| &**file).filter(|_| rewritten);
+        let mut manifest = self.manifest.lock();
+        if family.dropped() {
+            self.remove_files(new_files());
+            return Ok(());
+        }
+        let old: Vec<Arc<FileMeta>> = if rewritten {
+            let version = &family.view().version;
+            let removed = |file: &FileMeta| edit.removed.iter().any(|(_, number)| *number == file.number);
+            version.files().map(|(_, file)| file).filter(|file| removed(file)).cloned().collect()
+        } else {
+            Vec::new()
+        };
+        self.commit_edits(&mut manifest, vec![edit.clone()]).inspect_err(|_| self.remove_files(new_files()))?;
+        family.change_view(|view| {
+            let version = Arc::new(view.version.apply(edit)?);
+            Ok(View { version, ..View::clone(view) })
+        })?;
+        drop(manifest);
+        for file in old {
+            file.table.mark_obsolete(&self.graveyard, file.number);
+        }
+        self.bury_dead_tables();
+        Ok(())
+    }
+
+    pub(super) fn output_context<'a>(
+        &'a self,
+        options: &'a crate::options::ColumnFamilyOptions,
+        level: usize,
+    ) -> OutputContext<'a> {
+        OutputContext {
+            env: &self.env,
+            dir: &self.dir,
+            database_id: self.database_id,
+            options,
+            level,
+            io: self.options.background_io,
+            sync: self.options.sync_files,
+            next_file_number: &self.next_file_number,
+            throttle: &self.throttle,
+        }
+    }
+
+    fn remove_files<'a>(&self, files: impl Iterator<Item = &'a FileMeta>) {
+        for file in files {
+            let path = crate::version::FileKind::Table(file.number).path(&self.dir);
+            if let Err(error) = self.env.fs.remove(&path) {
+                tracing::warn!(%error, path = %path.display(), "can't remove an unused SSTable");
+            }
+        }
+    }
+
+    /// Lets WAL segments go that nobody needs any more.
+    pub(super) fn release_wal(&self) {
+        let wal = self.wal.lock();
+        let families = self.families.load();
+        let needed = families.by_id.values().filter_map(|family| needed_wal(family)).min();
+        let Some((writing, _)) = wal.live().pop() else { return };
+        // Without any unflushed row, only the segment being written stays.
+        if let Err(error) = wal.retire_below(needed.unwrap_or(writing)) {
+            tracing::warn!(%error, "can't release a WAL segment");
+        }
+    }
+
+    /// Tells admission how much debt a family has.
+    pub(super) fn update_pressure(&self, family: &Family) {
+        let options = family.options();
+        if options.compaction_style == CompactionStyle::Manual {
+            family.set_pressure(0.0);
+            return;
+        }
+        let view = family.view();
+        let debt = Debt {
+            level0_files: view.version.level(0).len(),
+            level0_trigger: options.level0_compaction_trigger,
+            level0_files_max: options.level0_files_max,
+            compaction_bytes: picker::estimate_debt(&view.version, &options),
+            compaction_bytes_soft: options.level_base_bytes.saturating_mul(16),
+        };
+        family.set_pressure(debt.pressure());
+    }
+
+    fn job_failed(&self, error: crate::error::Error, lane: Lane) {
+        if self.closed.load(Ordering::Relaxed) {
+            return;
+        }
+        let again = error.kind() == ErrorKind::NoSpace;
+        match lane {
+            Lane::Flush => self.health.flush_failed(error),
+            Lane::Compaction => self.health.compaction_failed(error),
+        }
+        // A full device gets room by others' doing; other failures by nobody's, but a retry costs little.
+        let pauses = if again { 1 } else { 5 };
+        for _ in 0..pauses {
+            if !self.closed.load(Ordering::Relaxed) {
+                self.env.clock.sleep(RETRY_AFTER);
+            }
+        }
+    }
+
+    /// Whether no flush or compaction runs or is due.
+    pub(super) fn is_idle(&self) -> bool {
+        let families = self.families.load_full();
+        let running = self.running.lock();
+        running.is_quiet()
+            && families.by_id.values().all(|family| {
+                let view = family.view();
+                let options = family.options();
+                view.sealed.is_empty()
+                    && (options.compaction_style == CompactionStyle::Manual
+                        || picker::pick(&view.version, &options, &running.context(family.id)).is_none())
+            })
+    }
+}
+
+/// The view without memtables that were flushed.
+fn without(view: &View, flushed: &[Arc<Buffer>], version: Arc<crate::version::Version>) -> View {
+    let kept = |buffer: &&Arc<Buffer>| !flushed.iter().any(|gone| Arc::ptr_eq(gone, buffer));
+    View {
+        active: Arc::clone(&view.active),
+        sealed: view.sealed.iter().filter(kept).cloned().collect(),
+        version,
+    }
+}
+
+/// The first WAL segment that the family needs once `flushed` is in SSTables.
+fn log_number_after(family: &Family, flushed: &[Arc<Buffer>]) -> u64 {
+    let view = family.view();
+    let left = |buffer: &&Arc<Buffer>| !flushed.iter().any(|gone| Arc::ptr_eq(gone, buffer));
+    view.sealed.iter().rev().find(left).unwrap_or(&view.active).wal_number()
+}

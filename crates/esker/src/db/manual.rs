@@ -1,0 +1,196 @@
+//! Flushes, compactions and pauses by hand.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use super::core::Core;
+use super::{ColumnFamily, Db};
+use crate::compaction::picker::{self, RangeCursor, RangeStep};
+use crate::error::Result;
+use crate::options::CompactionStyle;
+use crate::version::Family;
+
+impl Db {
+    /// Brings everything written so far, in all column families, into SSTables, and waits for it.
+    pub fn flush(&self) -> Result<()> {
+        let families: Vec<_> = self.core().families.load().by_id.values().cloned().collect();
+        self.core().flush_families(&families)
+    }
+
+    /// [`flush`](Self::flush) of one family.
+    pub fn flush_cf(&self, family: &ColumnFamily) -> Result<()> {
+        let family = self.core().family(family.id())?;
+        self.core().flush_families(&[family])
+    }
+
+    /// Merges all data between `start` and `end` (inclusive; `None`: open) down to the deepest level that holds any,
+    /// after a flush; deleted and overwritten rows that no snapshot sees are gone afterwards. A family in
+    /// [`Manual`](crate::CompactionStyle::Manual) style is merged in one parallel pass. Blocks until it is done;
+    /// reads and writes go on meanwhile.
+    pub fn compact_range(&self, start: Option<&[u8]>, end: Option<&[u8]>) -> Result<()> {
+        let family = self.default_column_family();
+        self.compact_range_cf(&family, start, end)
+    }
+
+    /// [`compact_range`](Self::compact_range) in a column family.
+    pub fn compact_range_cf(
+        &self,
+        family: &ColumnFamily,
+        start: Option<&[u8]>,
+        end: Option<&[u8]>,
+    ) -> Result<()> {
+        let core = self.core();
+        let family = core.family(family.id())?;
+        core.flush_families(std::slice::from_ref(&family))?;
+        core.compact_by_hand(&family, start, end)
+    }
+
+    /// Waits until no flush and no compaction runs or is due. Returns at once while background work is paused, and
+    /// with the error of the job that fails, if one does.
+    pub fn wait_idle(&self) -> Result<()> {
+        let core = self.core();
+        core.check_open()?;
+        let Some(scheduler) = core.scheduler() else { return Ok(()) };
+        scheduler.wake();
+        let mut failure = None;
+        scheduler.wait_until(|| {
+            failure = core.health.current();
+            failure.is_some() || scheduler.paused() || core.is_idle()
+        });
+        failure.map_or(Ok(()), Err)
+    }
+
+    /// Starts no more background jobs and waits for those that run; writes wait once memory is full. Calls nest.
+    pub fn pause_background_work(&self) {
+        if let Some(scheduler) = self.core().scheduler() {
+            scheduler.pause();
+        }
+    }
+
+    /// Undoes one [`pause_background_work`](Self::pause_background_work).
+    pub fn resume_background_work(&self) {
+        if let Some(scheduler) = self.core().scheduler() {
+            scheduler.resume();
+        }
+    }
+}
+
+impl Core {
+    /// Seals the families' memtables and waits until they are in SSTables.
+    pub(super) fn flush_families(&self, families: &[Arc<Family>]) -> Result<()> {
+        self.check_open()?;
+        self.check_not_read_only()?;
+        self.health.check_writable()?;
+        let mut newest = Vec::new();
+        self.with_token(|token| {
+            for family in families.iter().filter(|family| !family.dropped()) {
+                self.seal(token, family)?;
+                if let Some(sealed) = family.view().sealed.first() {
+                    newest.push((Arc::clone(family), Arc::clone(sealed)));
+                }
+            }
+            Ok(())
+        })?;
+        self.wake();
+        // Sealed memtables leave the view oldest first, so the newest one's leaving says it all.
+        let flushed = || {
+            newest.iter().all(|(family, buffer)| {
+                family.dropped() || !family.view().sealed.iter().any(|sealed| Arc::ptr_eq(sealed, buffer))
+            })
+        };
+        self.flushes.wait(|| {
+            if flushed() {
+                return Some(Ok(()));
+            }
+            self.health.flush_error().map(Err).or_else(|| self.check_open().err().map(Err))
+        })
+    }
+
+    /// Compacts a key range, or a whole family at once, on this thread and helpers.
+    fn compact_by_hand(&self, family: &Arc<Family>, start: Option<&[u8]>, end: Option<&[u8]>) -> Result<()> {
+        self.running.lock().reserve(family.id);
+        let result = self.compact_steps(family, start, end);
+        self.running.lock().unreserve(family.id);
+        self.update_pressure(family);
+        self.wake();
+        result
+    }
+
+    fn compact_steps(&self, family: &Arc<Family>, start: Option<&[u8]>, end: Option<&[u8]>) -> Result<()> {
+        let bulk = start.is_none()
+            && end.is_none()
+            && family.options().compaction_style == CompactionStyle::Manual;
+        let mut cursor = RangeCursor::default();
+        loop {
+            self.check_open()?;
+            let (step, next) = {
+                let mut running = self.running.lock();
+                let version = Arc::clone(&family.view().version);
+                let options = family.options();
+                let context = running.context(family.id);
+                let step = if bulk {
+                    if !context.running.is_empty() {
+                        RangeStep::Blocked
+                    } else {
+                        picker::plan_bulk(&version, &options, &context).map_or(RangeStep::Done, |plan| {
+                            RangeStep::Run { plan: Box::new(plan), next: RangeCursor::default() }
+                        })
+                    }
+                } else {
+                    picker::plan_range(&version, &options, &context, start, end, &cursor)
+                };
+                match step {
+                    RangeStep::Done => return Ok(()),
+                    RangeStep::Run { plan, next } if running.register(family.id, &plan) => (Some(plan), next),
+                    RangeStep::Run { .. } | RangeStep::Blocked => (None, cursor.clone()),
+                }
+            };
+            let Some(plan) = step else {
+                let generation = self.flushes.generation();
+                // A job of the family ends sooner or later, and says so.
+                if !self.running.lock().context(family.id).running.is_empty() {
+                    self.flushes.wait_past(generation);
+                }
+                continue;
+            };
+            let result = self.run_plan(family, &plan);
+            self.running.lock().unregister(family.id, &plan);
+            self.flushes.notify();
+            result?;
+            cursor = next;
+        }
+    }
+
+    /// Ends background work, after a flush if something would be lost otherwise, and lets go of the folder.
+    pub(super) fn shut_down(&self) -> Result<()> {
+        if self.closed.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        let mut result = Ok(());
+        if self.unlogged.load(Ordering::Relaxed) && self.health.check_writable().is_ok() {
+            let families: Vec<_> = self.families.load().by_id.values().cloned().collect();
+            // With jobs paused nobody would flush.
+            if self.scheduler().is_some_and(|scheduler| !scheduler.paused()) {
+                result = self.flush_families(&families);
+            }
+        }
+        if self.closed.swap(true, Ordering::AcqRel) {
+            return result;
+        }
+        self.flushes.notify();
+        if let Some(scheduler) = self.scheduler() {
+            scheduler.stop();
+        }
+        self.bury_dead_tables();
+        self.with_token(|token| {
+            if let Some(mut wal) = token.wal.take() {
+                let flushed = wal.flush();
+                if result.is_ok() && token.wal_broken.is_none() {
+                    result = flushed;
+                }
+            }
+        });
+        *self.file_lock.lock() = None;
+        result
+    }
+}

@@ -1,0 +1,32 @@
+//! The database: opens, recovers, closes, and wires the parts together.
+//!
+//! - [`open`](Db::open) → `open.rs` (folder, lock, manifest), `recover.rs` (WAL replay)
+//! - a write → `write.rs` (what the commit pipeline does here)
+//! - a read → `read.rs`, `iterator.rs`
+//! - background work → `jobs.rs` (which job, and what its result means)
+//! - column families → `families.rs`; flush, compaction and pauses by hand → `manual.rs`
+//! - what is told about it → `properties.rs`; settings that change while it is open → `tune.rs`
+
+mod batch;
+mod core;
+mod edits;
+mod families;
+mod handle;
+mod health;
+mod iterator;
+mod jobs;
+mod manual;
+mod open;
+mod properties;
+mod read;
+mod recover;
+mod tune;
+mod write;
+
+pub use self::batch::WriteBatch;
+pub use self::core::RecoveryReport;
+pub use families::ColumnFamily;
+pub use handle::Db;
+pub use iterator::Iter;
+pub use open::Opener;
+pub use properties::{LevelStats, PROPERTIES, Stats};

@@ -1,0 +1,466 @@
+//! Opening: the folder, its lock, the manifest, recovery, and the start of background work.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+
+use arc_swap::ArcSwap;
+use parking_lot::Mutex;
+
+use esker_env::{Env, FileLock, IoMode};
+
+use super::Db;
+use super::core::{Core, Families, FlushProgress};
+use super::edits::Manifest;
+use super::health::Health;
+use super::jobs::Running;
+use super::recover::{self, Recovered};
+use super::write::{Token, buffer};
+use crate::background::Scheduler;
+use crate::batch::DEFAULT_COLUMN_FAMILY;
+use crate::cache::BlockCache;
+use crate::commit::{Admission, Pipeline};
+use crate::error::{Error, ErrorKind, Result};
+use crate::memtable::{InsertHint, MemtableArenaPool};
+use crate::merge::{AppendOperator, U64AddOperator};
+use crate::metrics::Metrics;
+use crate::options::{ColumnFamilyOptions, Options};
+use crate::rewrite::Throttle;
+use crate::snapshot::SnapshotList;
+use crate::version::{
+    ColumnFamilyRecord, ColumnFamilyState, Family, FileKind, Graveyard, Tables, VersionEdit, VersionState,
+    manifest,
+};
+use crate::wal::{SegmentSettings, WalSegments};
+
+/// The name of the family that every database has.
+pub(super) const DEFAULT_NAME: &str = "default";
+
+/// Opens a database whose column families need more than stored settings: key orders and merge operators of the
+/// user's own, or other settings than those stored.
+#[derive(Clone, Debug)]
+pub struct Opener {
+    options: Options,
+    families: BTreeMap<String, ColumnFamilyOptions>,
+    create_missing: bool,
+    env: Option<Env>,
+}
+
+impl Opener {
+    /// With these settings.
+    pub fn new(options: Options) -> Self {
+        Self { options, families: BTreeMap::new(), create_missing: false, env: None }
+    }
+
+    /// Opens the family `name` with these settings instead of the stored ones.
+    #[must_use]
+    pub fn column_family(mut self, name: &str, options: ColumnFamilyOptions) -> Self {
+        self.families.insert(name.to_owned(), options);
+        self
+    }
+
+    /// Creates families that were named and do not exist.
+    #[must_use]
+    pub fn create_missing_column_families(mut self) -> Self {
+        self.create_missing = true;
+        self
+    }
+
+    /// Runs on this machine instead of the real one: for tests and simulations.
+    #[must_use]
+    pub fn env(mut self, env: Env) -> Self {
+        self.env = Some(env);
+        self
+    }
+
+    /// Opens it; errors as for [`Db::open`].
+    pub fn open(self, path: impl AsRef<Path>) -> Result<Db> {
+        let mut options = self.options;
+        if let Some(default) = self.families.get(DEFAULT_NAME) {
+            options.default_column_family = default.clone();
+        }
+        options.validate()?;
+        for (name, family) in &self.families {
+            family.validate().map_err(|error| error.in_column_family(name))?;
+        }
+        let env = self.env.unwrap_or_else(Env::posix);
+        let dir = path.as_ref().to_owned();
+        let named = self.families;
+        let core = open_core(env, dir, options, &named)?;
+        let db = Db::from_core(core);
+        for (name, family) in named {
+            if db.core().families.load().named(&name).is_some() {
+                continue;
+            }
+            if !self.create_missing {
+                return Err(Error::new(ErrorKind::NotFound, format!("there is no column family '{name}'")));
+            }
+            db.create_column_family(&name, family)?;
+        }
+        Ok(db)
+    }
+}
+
+fn open_core(
+    env: Env,
+    dir: PathBuf,
+    options: Options,
+    named: &BTreeMap<String, ColumnFamilyOptions>,
+) -> Result<Arc<Core>> {
+    let lock = prepare_folder(&env, &dir, &options)?;
+    let (state, fresh) = load_state(&env, &dir, &options)?;
+    let database_id = short_id(&state);
+    let metrics = Arc::new(Metrics::default());
+    let cache = Arc::new(BlockCache::new(options.memory_budget_bytes / 2));
+    let tables = Arc::new(Tables::new(
+        Arc::clone(&env.fs),
+        dir.clone(),
+        cache,
+        Arc::clone(&metrics),
+        options.read_io,
+        database_id,
+        options.open_files_max,
+    ));
+    let arena_pool = MemtableArenaPool::new(options.memtables_bytes_resolved() as usize);
+
+    let mut family_options = BTreeMap::new();
+    for family in state.families() {
+        let given = if family.id == DEFAULT_COLUMN_FAMILY {
+            named.get(DEFAULT_NAME).or(Some(&options.default_column_family))
+        } else {
+            named.get(&family.record.name)
+        };
+        family_options.insert(family.id, settings_of(family, given)?);
+    }
+
+    let highest = highest_number(&env, &dir)?;
+    let next_file_number = state.next_file_number.max(highest + 1);
+    let recovering = recover::Context {
+        env: &env,
+        dir: &dir,
+        database_id,
+        options: &options,
+        state: &state,
+        families: &family_options,
+        arena_pool: &arena_pool,
+        next_file_number: AtomicU64::new(next_file_number),
+        metrics: &metrics,
+    };
+    let recovered = if fresh { Recovered::default() } else { recover::replay(&recovering)? };
+    let next_file_number = recovering.next_file_number.into_inner();
+
+    let core = assemble(Parts {
+        env,
+        dir,
+        options,
+        lock,
+        state,
+        tables,
+        arena_pool,
+        family_options,
+        metrics,
+        next_file_number,
+        recovered,
+    })?;
+    let core = Arc::new(core);
+    if !core.options.read_only {
+        start_threads(&core)?;
+    }
+    Ok(core)
+}
+
+struct Parts {
+    env: Env,
+    dir: PathBuf,
+    options: Options,
+    lock: Option<Box<dyn FileLock>>,
+    state: VersionState,
+    tables: Arc<Tables>,
+    arena_pool: Arc<MemtableArenaPool>,
+    family_options: BTreeMap<u32, ColumnFamilyOptions>,
+    metrics: Arc<Metrics>,
+    next_file_number: u64,
+    recovered: Recovered,
+}
+
+/// Builds the core: a fresh manifest that includes what recovery flushed, a fresh WAL segment, the families.
+fn assemble(parts: Parts) -> Result<Core> {
+    let Parts { env, dir, options, lock, mut state, tables, arena_pool, family_options, metrics, .. } = parts;
+    let mut recovered = parts.recovered;
+    let next_file_number = AtomicU64::new(parts.next_file_number);
+    let new_number = || next_file_number.fetch_add(1, Ordering::Relaxed);
+    let last_sequence = state.last_sequence.max(recovered.last_sequence);
+    let database_id = short_id(&state);
+
+    let segments = WalSegments::new(
+        Arc::clone(&env.fs),
+        &dir,
+        SegmentSettings {
+            db_id: database_id,
+            segment_bytes: options.wal_segment_bytes,
+            recycle_count: options.wal_recycle_count,
+            mode: IoMode::Buffered,
+            buffer_bytes: 0,
+        },
+    );
+    let mut wal = None;
+    let mut wal_number = 0;
+    let manifest = if options.read_only {
+        Manifest::read_only(Arc::clone(&env.fs), dir.clone(), state.clone())
+    } else {
+        wal_number = new_number();
+        wal = Some(segments.start(wal_number)?);
+        for family in state.families().map(|family| family.id).collect::<Vec<_>>() {
+            let mut edit = VersionEdit::of(family);
+            edit.log_number = Some(wal_number);
+            edit.last_sequence = Some(last_sequence);
+            for file in recovered.files.remove(&family).unwrap_or_default() {
+                edit.add(0, Arc::new(file));
+            }
+            if let Some(options) = family_options.get(&family) {
+                edit.options = Some(options.to_text());
+                edit.merge_operator =
+                    Some(options.merge_operator.as_ref().map_or(String::new(), |m| m.name().to_owned()));
+            }
+            state.apply(&edit)?;
+        }
+        state.next_file_number = state.next_file_number.max(next_file_number.load(Ordering::Relaxed));
+        Manifest::create(Arc::clone(&env.fs), dir.clone(), state.clone(), new_number())?
+    };
+
+    let mut by_id = BTreeMap::new();
+    for family in state.families() {
+        let Some(options) = family_options.get(&family.id) else {
+            return Err(Error::bug("a column family without settings"));
+        };
+        let version = family.version(options.key_order.clone(), options.levels)?;
+        let active = match recovered.memtables.remove(&family.id) {
+            Some(table) => Arc::new(crate::version::Buffer::new(table, wal_number)),
+            None => buffer(options, &arena_pool, wal_number),
+        };
+        let name = family.record.name.clone();
+        let family = Family::new(family.id, name, options.clone(), Arc::new(version), active);
+        by_id.insert(family.id, Arc::new(family));
+    }
+    let Some(default) = by_id.get(&DEFAULT_COLUMN_FAMILY).cloned() else {
+        return Err(Error::corruption("the manifest knows no column family 'default'").in_file(&dir));
+    };
+    let families = Arc::new(Families { default, by_id });
+    if let Some(number) = manifest.number() {
+        recover::keep_aside(&env, &dir, &recovered.aside, &mut recovered.report)?;
+        remove_dead_files(&env, &dir, &manifest.state, number, &segments, wal_number)?;
+    }
+    let token = Token {
+        last_sequence,
+        wal,
+        wal_number,
+        wal_broken: None,
+        full: Vec::new(),
+        families: Arc::clone(&families),
+        default_hint: InsertHint::default(),
+        bytes_to_check: 0,
+    };
+    let core = Core {
+        dir,
+        database_id,
+        durability: AtomicU8::new(options.durability as u8),
+        file_lock: Mutex::new(lock),
+        families: ArcSwap::new(families),
+        pipeline: Pipeline::new(token),
+        published: AtomicU64::new(last_sequence),
+        next_file_number,
+        manifest: Mutex::new(manifest),
+        wal: Mutex::new(segments),
+        wal_unsynced: Mutex::new(Vec::new()),
+        tables,
+        graveyard: Arc::new(Graveyard::default()),
+        arena_pool,
+        snapshots: Arc::new(SnapshotList::default()),
+        metrics,
+        admission: Admission::default(),
+        throttle: Throttle::new(options.background_bytes_per_second),
+        health: Health::default(),
+        running: Mutex::new(Running::default()),
+        scheduler: std::sync::OnceLock::new(),
+        closed: AtomicBool::new(false),
+        unlogged: AtomicBool::new(false),
+        recovery: recovered.report,
+        flushes: FlushProgress::default(),
+        options,
+        env,
+    };
+    core.share_memory();
+    Ok(core)
+}
+
+fn start_threads(core: &Arc<Core>) -> Result<()> {
+    let threads = match core.options.compaction_threads {
+        0 => core.env.spawn.parallelism().clamp(1, 64),
+        given => given,
+    };
+    for family in core.families.load().by_id.values() {
+        core.update_pressure(family);
+    }
+    let work = Arc::clone(core) as Arc<dyn crate::background::Work>;
+    let scheduler = Scheduler::start(&core.env, work, threads)?;
+    let _ = core.scheduler.set(scheduler);
+    Ok(())
+}
+
+/// Makes the folder if that is wanted, and takes its lock.
+fn prepare_folder(env: &Env, dir: &Path, options: &Options) -> Result<Option<Box<dyn FileLock>>> {
+    let io = |what: &str, error: io::Error| Error::io(what, error).in_file(dir);
+    let exists = env.fs.exists(dir).map_err(|error| io("can't look at the folder", error))?;
+    if !exists {
+        if !options.create_if_missing || options.read_only {
+            return Err(Error::new(ErrorKind::NotFound, "there is no database").in_file(dir));
+        }
+        env.fs.create_dir_all(dir).map_err(|error| io("can't create the folder", error))?;
+    }
+    if options.read_only {
+        return Ok(None);
+    }
+    if !env.fs.exists(&FileKind::Current.path(dir)).map_err(|error| io("can't look at the folder", error))? {
+        // Before the lock file is made: a folder of somebody else's stays as it is.
+        check_folder_is_free(env, dir)?;
+        if !options.create_if_missing {
+            return Err(Error::new(ErrorKind::NotFound, "there is no database in this folder").in_file(dir));
+        }
+    }
+    let path = FileKind::Lock.path(dir);
+    match env.fs.lock(&path) {
+        Ok(lock) => Ok(Some(lock)),
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Err(Error::new(
+            ErrorKind::Locked,
+            "the database is open already, in this process or in another one",
+        )
+        .in_file(&path)),
+        Err(error) => Err(Error::io("can't lock the database", error).in_file(&path)),
+    }
+}
+
+/// Refuses to make a database among files that are not its own.
+fn check_folder_is_free(env: &Env, dir: &Path) -> Result<()> {
+    let names = env.fs.list(dir).map_err(|error| Error::io("can't list the folder", error).in_file(dir))?;
+    for name in names {
+        match FileKind::parse(&name) {
+            Some(FileKind::Table(_) | FileKind::Blob(_)) => {
+                return Err(Error::corruption(format!("the folder holds {name}, but no CURRENT file")).in_file(dir));
+            }
+            // What an interrupted creation leaves.
+            Some(_) => {}
+            None => {
+                return Err(Error::invalid(format!(
+                    "the folder is no database, and not empty: it holds '{name}'"
+                ))
+                .in_file(dir));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The state that the manifest gives, or that of a new database.
+fn load_state(env: &Env, dir: &Path, options: &Options) -> Result<(VersionState, bool)> {
+    let current = FileKind::Current.path(dir);
+    let exists =
+        env.fs.exists(&current).map_err(|error| Error::io("can't look at the folder", error).in_file(dir))?;
+    if exists {
+        if options.error_if_exists {
+            return Err(Error::invalid("a database exists already, and error_if_exists is set").in_file(dir));
+        }
+        return Ok((manifest::recover(&*env.fs, dir)?.state, false));
+    }
+    if options.read_only {
+        return Err(Error::new(ErrorKind::NotFound, "there is no database in this folder").in_file(dir));
+    }
+    let mut state = VersionState::new(u128::from(env.random.next_u64()) << 64 | u128::from(env.random.next_u64()));
+    let default = &options.default_column_family;
+    let mut edit = VersionEdit::of(DEFAULT_COLUMN_FAMILY);
+    edit.create = Some(record(DEFAULT_NAME, default));
+    edit.log_number = Some(0);
+    state.apply(&edit)?;
+    Ok((state, true))
+}
+
+/// The part of the database's id that WAL segments and tables carry.
+fn short_id(state: &VersionState) -> u64 {
+    state.database_id as u64
+}
+
+/// What the manifest stores about a family.
+pub(super) fn record(name: &str, options: &ColumnFamilyOptions) -> ColumnFamilyRecord {
+    ColumnFamilyRecord {
+        name: name.to_owned(),
+        comparator: options.key_order.name().to_owned(),
+        merge_operator: options.merge_operator.as_ref().map(|operator| operator.name().to_owned()),
+        options: options.to_text(),
+    }
+}
+
+/// The settings with which a stored family is opened: the given ones if they fit, else the stored ones.
+fn settings_of(family: &ColumnFamilyState, given: Option<&ColumnFamilyOptions>) -> Result<ColumnFamilyOptions> {
+    let record = &family.record;
+    let mut options = match given {
+        Some(given) => given.clone(),
+        None => {
+            let mut options = ColumnFamilyOptions::default();
+            options.apply_text(&record.options).map_err(|error| error.in_column_family(&record.name))?;
+            options
+        }
+    };
+    if options.merge_operator.is_none() {
+        options.merge_operator = match record.merge_operator.as_deref() {
+            None => None,
+            Some("esker.append") => Some(Arc::new(AppendOperator::default())),
+            Some("esker.u64-add") => Some(Arc::new(U64AddOperator)),
+            Some(name) => {
+                return Err(Error::invalid(format!("the merge operator '{name}' is needed to open it"))
+                    .in_column_family(&record.name));
+            }
+        };
+    } else if let (Some(stored), Some(now)) = (&record.merge_operator, &options.merge_operator)
+        && stored != now.name()
+    {
+        let now = now.name();
+        return Err(Error::invalid(format!("its operands are merged by '{stored}', not by '{now}'"))
+            .in_column_family(&record.name));
+    }
+    family.check_order(&options.key_order)?;
+    // Levels are never lost by opening with fewer of them.
+    options.levels = options.levels.max(family.levels().len());
+    Ok(options)
+}
+
+/// The highest number in any file name, so that none is used twice.
+fn highest_number(env: &Env, dir: &Path) -> Result<u64> {
+    let names = env.fs.list(dir).map_err(|error| Error::io("can't list the folder", error).in_file(dir))?;
+    Ok(names.iter().filter_map(|name| FileKind::parse(name)?.number()).max().unwrap_or(0))
+}
+
+/// Removes what the manifest, which is durable by now, proves dead; WAL segments are kept to be used again.
+fn remove_dead_files(
+    env: &Env,
+    dir: &Path,
+    state: &VersionState,
+    manifest_number: u64,
+    segments: &WalSegments,
+    wal_number: u64,
+) -> Result<()> {
+    let names = env.fs.list(dir).map_err(|error| Error::io("can't list the folder", error).in_file(dir))?;
+    for name in names {
+        let Some(kind) = FileKind::parse(&name) else { continue };
+        if matches!(kind, FileKind::Wal(_)) || !state.is_obsolete(kind, manifest_number) {
+            continue;
+        }
+        let path = kind.path(dir);
+        if let Err(error) = env.fs.remove(&path) {
+            tracing::warn!(%error, path = %path.display(), "can't remove a dead file");
+        }
+    }
+    segments.scan()?;
+    segments.retire_below(wal_number)?;
+    Ok(())
+}

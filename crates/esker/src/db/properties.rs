@@ -1,0 +1,175 @@
+//! What is told about a database: properties by name, statistics, approximate sizes.
+
+use super::{ColumnFamily, Db};
+use crate::compaction::picker;
+use crate::error::{Error, Result};
+use crate::version::View;
+
+/// A level of a column family.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct LevelStats {
+    /// Files.
+    pub files: usize,
+    /// Bytes of those files.
+    pub bytes: u64,
+    /// How much the level needs compaction; from 1.0 on it gets one.
+    pub score: f64,
+}
+
+/// Statistics of a database; monotone counters since it was opened, unless they say otherwise.
+#[derive(Clone, Debug, Default)]
+pub struct Stats {
+    /// Every counter with its name.
+    pub counters: Vec<(&'static str, u64)>,
+    /// Bytes that memtables hold now.
+    pub memtable_bytes: u64,
+    /// Bytes in the block cache now.
+    pub cache_bytes: u64,
+    /// Bytes that the block cache may hold now.
+    pub cache_capacity_bytes: u64,
+    /// Bytes of indexes and filters of open tables now.
+    pub table_memory_bytes: u64,
+    /// Tables that are open now.
+    pub open_tables: usize,
+    /// Snapshots alive now.
+    pub snapshots: usize,
+    /// Bytes of WAL segments that are needed now.
+    pub wal_live_bytes: u64,
+    /// Bytes of SSTables now, over all families.
+    pub table_bytes: u64,
+    /// The levels of each family now.
+    pub levels: Vec<(String, Vec<LevelStats>)>,
+    /// What writers or background work run into at the moment.
+    pub trouble: Option<Error>,
+}
+
+/// Names that [`Db::property`] knows.
+pub const PROPERTIES: [&str; 13] = [
+    "memtable-bytes",
+    "memtables-waiting",
+    "entries-active-memtable",
+    "estimate-keys",
+    "table-bytes",
+    "files",
+    "levels",
+    "pending-compaction-bytes",
+    "write-pressure",
+    "snapshots",
+    "iterators",
+    "cache-bytes",
+    "stats",
+];
+
+impl Db {
+    /// A property as text. Error: `InvalidArgument` for an unknown name, listing the known ones.
+    pub fn property(&self, family: &ColumnFamily, name: &str) -> Result<String> {
+        let core = self.core();
+        let view = family.family.view_owned();
+        let options = family.family.options();
+        Ok(match name {
+            "memtable-bytes" => core.memtable_bytes().to_string(),
+            "memtables-waiting" => view.sealed.len().to_string(),
+            "entries-active-memtable" => view.active.table.entries().to_string(),
+            "estimate-keys" => estimate_keys(&view).to_string(),
+            "table-bytes" => view.version.size_bytes().to_string(),
+            "files" => view.version.file_count().to_string(),
+            "levels" => {
+                let levels = view.version.levels().iter();
+                levels.map(|level| level.len().to_string()).collect::<Vec<_>>().join(" ")
+            }
+            "pending-compaction-bytes" => picker::estimate_debt(&view.version, &options).to_string(),
+            "write-pressure" => format!("{:.3}", family.family.pressure()),
+            "snapshots" => core.snapshots.count().to_string(),
+            "iterators" => {
+                let closed = core.metrics.iterators_closed.get();
+                core.metrics.iterators_opened.get().saturating_sub(closed).to_string()
+            }
+            "cache-bytes" => core.tables.block_cache().used_bytes().to_string(),
+            "stats" => self.stats().to_string(),
+            _ => {
+                let known = PROPERTIES.join(", ");
+                return Err(Error::invalid(format!("there is no property '{name}'; there are: {known}")));
+            }
+        })
+    }
+
+    /// All statistics.
+    pub fn stats(&self) -> Stats {
+        let core = self.core();
+        let families = core.families.load_full();
+        let levels = families.by_id.values().map(|family| {
+            let version = &family.view_owned().version;
+            let scores = picker::scores(version, &family.options());
+            let levels = version.levels().iter().enumerate().map(|(i, level)| LevelStats {
+                files: level.len(),
+                bytes: level.size_bytes(),
+                score: scores.iter().find(|score| score.level == i).map_or(0.0, |score| score.score),
+            });
+            (family.name.clone(), levels.collect())
+        });
+        Stats {
+            counters: core.metrics.all(),
+            memtable_bytes: core.memtable_bytes(),
+            cache_bytes: core.tables.block_cache().used_bytes(),
+            cache_capacity_bytes: core.tables.block_cache().capacity(),
+            table_memory_bytes: core.tables.memory_bytes(),
+            open_tables: core.tables.open_count(),
+            snapshots: core.snapshots.count(),
+            wal_live_bytes: core.wal.lock().live_bytes(),
+            table_bytes: families.by_id.values().map(|family| family.view().version.size_bytes()).sum(),
+            levels: levels.collect(),
+            trouble: core.health.current(),
+        }
+    }
+
+    /// About how many bytes of SSTables and memtables hold the keys from `start` up to `end` (exclusive). Reads no
+    /// data blocks; errs by up to a block at either end of each file, and by compression.
+    pub fn approximate_size(&self, family: &ColumnFamily, start: &[u8], end: &[u8]) -> Result<u64> {
+        self.core().check_open()?;
+        crate::read::approximate_size(&family.family.view_owned(), &self.core().tables, start, end)
+    }
+}
+
+/// Keys as the tables count them: what was put less what was deleted, overwrites counted twice.
+fn estimate_keys(view: &View) -> u64 {
+    let mut entries: u64 = 0;
+    let mut deletions: u64 = 0;
+    for (_, file) in view.version.files() {
+        entries += file.entries;
+        deletions += file.deletions;
+    }
+    for buffer in view.sealed.iter().chain([&view.active]) {
+        entries += buffer.table.entries() as u64;
+        deletions += buffer.table.deletions() as u64;
+    }
+    entries.saturating_sub(2 * deletions)
+}
+
+impl std::fmt::Display for Stats {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        for (name, levels) in &self.levels {
+            writeln!(f, "column family {name}")?;
+            writeln!(f, "  level  files        bytes  score")?;
+            for (i, level) in levels.iter().enumerate().filter(|(_, level)| level.files > 0) {
+                writeln!(f, "  {i:>5}  {:>5}  {:>11}  {:>5.2}", level.files, level.bytes, level.score)?;
+            }
+        }
+        let now = [
+            ("memtable_bytes", self.memtable_bytes),
+            ("cache_bytes", self.cache_bytes),
+            ("cache_capacity_bytes", self.cache_capacity_bytes),
+            ("table_memory_bytes", self.table_memory_bytes),
+            ("open_tables", self.open_tables as u64),
+            ("snapshots", self.snapshots as u64),
+            ("wal_live_bytes", self.wal_live_bytes),
+            ("table_bytes", self.table_bytes),
+        ];
+        for (name, value) in now.iter().chain(&self.counters) {
+            writeln!(f, "{name} {value}")?;
+        }
+        match &self.trouble {
+            Some(error) => writeln!(f, "trouble {error}"),
+            None => writeln!(f, "trouble none"),
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! READ: point reads. The view is pinned first and the sequence read after: see `version/family.rs`, invariant 2.
+
+use std::sync::Arc;
+
+use super::core::Core;
+use super::{ColumnFamily, Db};
+use crate::error::{Error, Result};
+use crate::key::Sequence;
+use crate::read::{PinnedValue, ReadOptions, get_from_view};
+use crate::version::Family;
+
+impl Db {
+    /// The value of `key`, or `None`. What comes from the block cache is not copied; it is pinned while the value
+    /// lives. Costs one storage read at most where filters and indexes are in memory.
+    pub fn get(&self, key: &[u8]) -> Result<Option<PinnedValue>> {
+        let families = self.core().families.load();
+        self.core().get(&families.default, key, &ReadOptions::default())
+    }
+
+    /// [`get`](Self::get) from a column family.
+    pub fn get_cf(&self, family: &ColumnFamily, key: &[u8]) -> Result<Option<PinnedValue>> {
+        self.core().get(&family.family, key, &ReadOptions::default())
+    }
+
+    /// [`get`](Self::get) with options.
+    pub fn get_with(
+        &self,
+        family: &ColumnFamily,
+        key: &[u8],
+        options: &ReadOptions,
+    ) -> Result<Option<PinnedValue>> {
+        self.core().get(&family.family, key, options)
+    }
+
+    /// The values of several keys, in the order of `keys`, all as of one moment. Looks them up in key order, so that
+    /// keys of one block cost one block read.
+    pub fn multi_get(
+        &self,
+        family: &ColumnFamily,
+        keys: &[&[u8]],
+        options: &ReadOptions,
+    ) -> Result<Vec<Option<PinnedValue>>> {
+        let core = self.core();
+        core.check_open()?;
+        let family = &family.family;
+        let view = family.view_owned();
+        let sequence = core.read_sequence(options)?;
+        let mut order: Vec<usize> = (0..keys.len()).collect();
+        order.sort_by(|&a, &b| family.order.compare(keys[a], keys[b]));
+        let mut values = Vec::new();
+        values.resize_with(keys.len(), || None);
+        let operator = family.options().merge_operator.clone();
+        for i in order {
+            values[i] = get_from_view(
+                &view,
+                &core.tables,
+                keys[i],
+                sequence,
+                options,
+                operator.as_deref(),
+                &core.metrics,
+            )
+            .map_err(|error| error.in_column_family(&family.name))?;
+        }
+        Ok(values)
+    }
+
+    /// Whether `key` may have a value: `false` is certain; `true` is a guess from memtables and filters, without a
+    /// block read.
+    pub fn key_may_exist(&self, family: &ColumnFamily, key: &[u8]) -> Result<bool> {
+        self.core().check_open()?;
+        crate::read::may_exist(&family.family.view(), &self.core().tables, key)
+    }
+}
+
+impl Core {
+    pub(super) fn get(
+        &self,
+        family: &Arc<Family>,
+        key: &[u8],
+        options: &ReadOptions,
+    ) -> Result<Option<PinnedValue>> {
+        self.check_open()?;
+        let view = family.view();
+        let sequence = self.read_sequence(options)?;
+        let family_options = family.options();
+        let operator = family_options.merge_operator.as_deref();
+        get_from_view(&view, &self.tables, key, sequence, options, operator, &self.metrics)
+            .map_err(|error| error.in_column_family(&family.name))
+    }
+
+    /// What a read with these options sees. Call after the view was pinned.
+    pub(super) fn read_sequence(&self, options: &ReadOptions) -> Result<Sequence> {
+        match &options.snapshot {
+            None => Ok(self.visible()),
+            Some(snapshot) if snapshot.belongs_to(&self.snapshots) => Ok(snapshot.sequence()),
+            Some(_) => Err(Error::invalid("the snapshot was taken from another database")),
+        }
+    }
+}

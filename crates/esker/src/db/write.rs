@@ -1,0 +1,389 @@
+//! WRITE: what the commit pipeline does to this database: admission, log, memtables, publication.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use super::core::{Core, Families};
+use crate::batch::{DEFAULT_COLUMN_FAMILY, RawBatch};
+use crate::commit::{CommitTarget, Request};
+use crate::error::{Error, ErrorKind, Result};
+use crate::key::Sequence;
+use crate::memtable::{InsertHint, Memtable, MemtableArenaPool};
+use crate::options::{ColumnFamilyOptions, Durability};
+use crate::version::{Buffer, Family, View};
+use crate::wal::WalWriter;
+
+/// Bytes written between two looks at what is not checked with every write (total memory, WAL size).
+const CHECK_EVERY_BYTES: usize = 256 << 10;
+
+/// What belongs to whoever leads the commit pipeline.
+pub(super) struct Token {
+    pub last_sequence: Sequence,
+    /// `None`: opened read-only, or the last segment is torn and the next write has to start another.
+    pub wal: Option<WalWriter>,
+    pub wal_number: u64,
+    /// The last append failed half-way: nothing may follow it in the log until all it holds is in SSTables.
+    pub wal_broken: Option<Error>,
+    /// Families whose memtable is full.
+    pub full: Vec<Arc<Family>>,
+    pub families: Arc<Families>,
+    pub default_hint: InsertHint,
+    pub bytes_to_check: usize,
+}
+
+impl CommitTarget for Core {
+    type Token = Token;
+
+    fn make_room(&self, token: &mut Token, bytes: usize, no_wait: bool) -> Result<()> {
+        self.check_open()?;
+        self.health.check_writable()?;
+        if token.wal_broken.is_some() {
+            self.leave_broken_segment(token)?;
+        }
+        while let Some(family) = token.full.last() {
+            let family = Arc::clone(family);
+            if !family.dropped() {
+                self.wait_for_memtable(&family, no_wait)?;
+                self.seal(token, &family)?;
+            }
+            token.full.pop();
+        }
+        self.admit(token, bytes, no_wait)?;
+        token.bytes_to_check = token.bytes_to_check.saturating_sub(bytes);
+        if token.bytes_to_check == 0 {
+            token.bytes_to_check = CHECK_EVERY_BYTES;
+            self.check_totals(token, no_wait)?;
+        }
+        Ok(())
+    }
+
+    fn check(&self, token: &mut Token, request: &Request) -> Result<()> {
+        if !request.batch.names_families() {
+            return Ok(());
+        }
+        for entry in request.batch.iter() {
+            let family = entry?.family;
+            if token.families.get(family).is_none() {
+                return Err(Error::invalid(format!(
+                    "column family {family} does not exist; it may have been dropped"
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    fn log(&self, token: &mut Token, group: &[Request]) -> Result<()> {
+        let logged = |request: &&Request| {
+            request.durability != Durability::None && request.batch.sequence() != 0
+        };
+        let mut sync = false;
+        let mut bytes = 0;
+        if let Some(wal) = &mut token.wal {
+            let appended = if let [request] = group {
+                sync = request.durability == Durability::Sync;
+                if logged(&request) { wal.append(request.batch.as_bytes()) } else { Ok(0) }
+            } else {
+                sync = group.iter().any(|request| request.durability == Durability::Sync);
+                let batches: Vec<&[u8]> =
+                    group.iter().filter(logged).map(|request| request.batch.as_bytes()).collect();
+                wal.append_group(&batches)
+            };
+            match appended {
+                Ok(appended) => bytes = appended,
+                Err(error) => {
+                    token.wal_broken = Some(error.clone());
+                    token.wal = None;
+                    return Err(error);
+                }
+            }
+        } else if group.iter().any(|request| logged(&request)) {
+            return Err(Error::bug("a write without a WAL segment"));
+        }
+        if bytes > 0 {
+            self.metrics.wal_bytes.add(bytes);
+        }
+        if group.iter().any(|request| request.durability == Durability::None) {
+            self.unlogged.store(true, Ordering::Relaxed);
+        }
+        if sync {
+            self.sync_wal(token)?;
+        }
+        Ok(())
+    }
+
+    fn apply(&self, token: &mut Token, batch: &RawBatch) -> Result<()> {
+        let mut sequence = batch.sequence();
+        if !batch.names_families() {
+            let family = &token.families.default;
+            let view = family.view();
+            let table = &view.active.table;
+            view.active.note_wal(token.wal_number);
+            for entry in batch.iter() {
+                let entry = entry?;
+                table.insert_with(&mut token.default_hint, sequence, entry.kind, entry.key, entry.value);
+                sequence += 1;
+            }
+            let limit = family.options().memtable_bytes;
+            if table.approximate_bytes() as u64 >= limit {
+                note_full(&mut token.full, family);
+            }
+            return Ok(());
+        }
+        let mut last: Option<Arc<Family>> = None;
+        for entry in batch.iter() {
+            let entry = entry?;
+            let family = match &last {
+                Some(family) if family.id == entry.family => family,
+                _ => {
+                    let Some(family) = token.families.get(entry.family) else {
+                        return Err(Error::bug(format!("column family {} was checked, and is gone", entry.family)));
+                    };
+                    last.insert(Arc::clone(family))
+                }
+            };
+            let view = family.view();
+            view.active.note_wal(token.wal_number);
+            view.active.table.insert(sequence, entry.kind, entry.key, entry.value);
+            sequence += 1;
+            if view.active.table.approximate_bytes() as u64 >= family.options().memtable_bytes {
+                note_full(&mut token.full, family);
+            }
+        }
+        Ok(())
+    }
+
+    fn last_sequence(&self, token: &Token) -> Sequence {
+        token.last_sequence
+    }
+
+    fn publish(&self, token: &mut Token, sequence: Sequence) {
+        token.last_sequence = sequence;
+        self.published.store(sequence, Ordering::Release);
+        self.metrics.commit_groups.add(1);
+    }
+}
+
+fn note_full(full: &mut Vec<Arc<Family>>, family: &Arc<Family>) {
+    if !full.iter().any(|known| known.id == family.id) {
+        full.push(Arc::clone(family));
+    }
+}
+
+impl Core {
+    /// Waits until the family may have one more sealed memtable.
+    fn wait_for_memtable(&self, family: &Family, no_wait: bool) -> Result<()> {
+        let limit = family.options().memtables_max;
+        let room = || family.view().sealed.len() + 1 < limit || family.dropped();
+        if room() {
+            return Ok(());
+        }
+        self.wait_for_flush(no_wait, room)
+    }
+
+    /// Waits for flushes until `room`; fails where they fail.
+    fn wait_for_flush(&self, no_wait: bool, room: impl Fn() -> bool) -> Result<()> {
+        if no_wait {
+            return Err(Error::new(ErrorKind::Retry, "the write would have to wait for a flush"));
+        }
+        self.wake();
+        let started = self.env.clock.now();
+        let result = self.flushes.wait(|| {
+            if room() {
+                Some(Ok(()))
+            } else if let Some(error) = self.health.flush_error() {
+                Some(Err(error))
+            } else {
+                self.check_open().and_then(|()| self.health.check_writable()).err().map(Err)
+            }
+        });
+        self.metrics.stall_us.add((self.env.clock.now() - started).as_micros() as u64);
+        result
+    }
+
+    /// Holds the leader back as the debt of the families demands.
+    fn admit(&self, token: &Token, bytes: usize, no_wait: bool) -> Result<()> {
+        let pressure = if token.families.by_id.len() == 1 {
+            token.families.default.pressure()
+        } else {
+            token.families.by_id.values().map(|family| family.pressure()).fold(0.0, f64::max)
+        };
+        if pressure <= 0.0 {
+            return Ok(());
+        }
+        let wait = self.admission.delay(self.env.clock.now(), bytes, pressure);
+        if wait.is_zero() {
+            return Ok(());
+        }
+        if no_wait {
+            return Err(Error::new(ErrorKind::Retry, "the write would have to wait for compactions"));
+        }
+        self.metrics.stall_us.add(wait.as_micros() as u64);
+        self.env.clock.sleep(wait);
+        Ok(())
+    }
+
+    /// Bounds the memory of all memtables together, and the WAL.
+    fn check_totals(&self, token: &mut Token, no_wait: bool) -> Result<()> {
+        let limit = self.options.memtables_bytes_resolved();
+        if self.memtable_bytes() >= limit {
+            if let Some(family) = largest_active(&token.families) {
+                self.wait_for_memtable(&family, no_wait)?;
+                self.seal(token, &family)?;
+            }
+            let sealed = || token.families.by_id.values().any(|family| !family.view().sealed.is_empty());
+            self.wait_for_flush_if(no_wait, || self.memtable_bytes() < limit + limit / 4 || !sealed())?;
+        }
+        if token.wal.as_ref().is_some_and(|wal| wal.len() >= self.options.wal_segment_bytes) {
+            self.rotate_wal(token)?;
+        }
+        if self.wal.lock().live_bytes() > self.options.wal_bytes_resolved()
+            && let Some(family) = oldest_unflushed(&token.families)
+            && !family.view().active.table.is_empty()
+        {
+            self.wait_for_memtable(&family, no_wait)?;
+            self.seal(token, &family)?;
+        }
+        Ok(())
+    }
+
+    fn wait_for_flush_if(&self, no_wait: bool, room: impl Fn() -> bool) -> Result<()> {
+        if room() { Ok(()) } else { self.wait_for_flush(no_wait, room) }
+    }
+
+    /// Makes a family's memtable immutable and gives it a new one, with a WAL segment of its own.
+    pub fn seal(&self, token: &mut Token, family: &Arc<Family>) -> Result<()> {
+        if family.view().active.table.is_empty() {
+            return Ok(());
+        }
+        self.rotate_wal(token)?;
+        self.replace_active(token.wal_number, family)?;
+        if family.id == DEFAULT_COLUMN_FAMILY {
+            token.default_hint = InsertHint::default();
+        }
+        self.share_memory();
+        self.wake();
+        Ok(())
+    }
+
+    fn replace_active(&self, wal_number: u64, family: &Family) -> Result<()> {
+        let active = buffer(&family.options(), &self.arena_pool, wal_number);
+        family.change_view(|view| {
+            let mut sealed = Vec::with_capacity(view.sealed.len() + 1);
+            sealed.push(Arc::clone(&view.active));
+            sealed.extend(view.sealed.iter().cloned());
+            view.active.table.seal();
+            Ok(View { active, sealed, version: Arc::clone(&view.version) })
+        })
+    }
+
+    /// Ends the current WAL segment, unless nothing was written to it, and starts the next.
+    pub fn rotate_wal(&self, token: &mut Token) -> Result<()> {
+        match &token.wal {
+            None => return Ok(()),
+            Some(wal) if wal.records() == 0 => return Ok(()),
+            Some(_) => {}
+        }
+        self.start_segment(token)
+    }
+
+    /// Starts a segment; the one before waits for its sync, if it is still whole.
+    fn start_segment(&self, token: &mut Token) -> Result<()> {
+        let number = self.new_file_number();
+        let next = self.wal.lock().start(number)?;
+        token.wal_number = number;
+        if let Some(mut old) = token.wal.replace(next) {
+            old.seal()?;
+            self.wal.lock().set_bytes(old.id().number, old.len());
+            let mut unsynced = self.wal_unsynced.lock();
+            unsynced.push(old);
+            // Segments that nobody needs any more need no sync either.
+            let oldest = self.wal.lock().live().first().map(|(number, _)| *number);
+            unsynced.retain(|segment| oldest.is_some_and(|oldest| segment.id().number >= oldest));
+        }
+        Ok(())
+    }
+
+    /// Makes everything logged so far durable. A failure is final: nobody knows what the device holds.
+    pub fn sync_wal(&self, token: &mut Token) -> Result<()> {
+        self.sync_closed_wal()?;
+        if let Some(wal) = &mut token.wal {
+            wal.sync().map_err(|error| self.health.fail(&error))?;
+        }
+        self.metrics.wal_syncs.add(1);
+        Ok(())
+    }
+
+    /// Makes the segments durable that are not written to any more.
+    pub fn sync_closed_wal(&self) -> Result<()> {
+        let mut unsynced = self.wal_unsynced.lock();
+        for segment in unsynced.iter_mut() {
+            segment.sync().map_err(|error| self.health.fail(&error))?;
+        }
+        unsynced.clear();
+        Ok(())
+    }
+
+    /// After a failed append: brings everything into SSTables, which makes the torn segment unneeded, and starts a
+    /// new one. Fails, and can be tried again, as long as the device is full.
+    fn leave_broken_segment(&self, token: &mut Token) -> Result<()> {
+        if token.wal.is_none() {
+            // The torn segment is not synced any more: it must not pass for durable.
+            self.start_segment(token)?;
+        }
+        for family in token.families.by_id.values().filter(|family| !family.dropped()) {
+            if !family.view().active.table.is_empty() {
+                self.replace_active(token.wal_number, family)?;
+            }
+        }
+        token.default_hint = InsertHint::default();
+        let families = Arc::clone(&token.families);
+        self.wait_for_flush_if(false, || families.by_id.values().all(|family| family.view().sealed.is_empty()))?;
+        tracing::info!("writes resume after a failed WAL append");
+        token.wal_broken = None;
+        Ok(())
+    }
+}
+
+/// An empty memtable for a family with these options.
+pub(super) fn buffer(options: &ColumnFamilyOptions, pool: &Arc<MemtableArenaPool>, wal_number: u64) -> Arc<Buffer> {
+    let table = Memtable::new(
+        options.memtable_kind,
+        options.key_order.clone(),
+        wal_number,
+        options.memtable_bytes as usize,
+        pool,
+    );
+    Arc::new(Buffer::new(table, wal_number))
+}
+
+fn largest_active(families: &Families) -> Option<Arc<Family>> {
+    families
+        .by_id
+        .values()
+        .filter(|family| !family.view().active.table.is_empty())
+        .max_by_key(|family| family.view().active.table.approximate_bytes())
+        .cloned()
+}
+
+fn oldest_unflushed(families: &Families) -> Option<Arc<Family>> {
+    families.by_id.values().filter_map(|family| Some((needed_wal(family)?, family))).min_by_key(|(n, _)| *n).map(
+        |(_, family)| Arc::clone(family),
+    )
+}
+
+/// The oldest WAL segment that holds rows of the family that are not in SSTables; `None` if there is none.
+pub(super) fn needed_wal(family: &Family) -> Option<u64> {
+    if family.dropped() {
+        return None;
+    }
+    let view = family.view();
+    match view.sealed.last() {
+        Some(oldest) => Some(oldest.wal_number()),
+        None if view.active.table.is_empty() => None,
+        None => Some(view.active.wal_number()),
+    }
+}
+
+/// How long a background thread waits after a failure before it tries again.
+pub(super) const RETRY_AFTER: Duration = Duration::from_millis(200);

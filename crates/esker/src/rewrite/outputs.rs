@@ -1,0 +1,187 @@
+//! Writes surviving rows, in order, into one SSTable after the other.
+//!
+//! Two files of one level never share a user key: a cut is made only where the user key changes. Range tombstones
+//! that must be carried are cut to each file's stretch, which reaches from its first key (the first file: from the
+//! front) to the first key of the next file (the last one: to the end).
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use esker_env::{CreateOptions, Env, IoMode};
+
+use super::Throttle;
+use crate::error::{Error, Result};
+use crate::key::{FragmentedTombstones, KeyOrder};
+use crate::options::ColumnFamilyOptions;
+use crate::sstable::{TableOptions, TableWriter};
+use crate::version::{FileKind, FileMeta};
+
+/// How often the throttle is asked, in bytes.
+const THROTTLE_STEP: u64 = 1 << 20;
+
+/// Where and how output files are written.
+pub struct OutputContext<'a> {
+    /// The machine.
+    pub env: &'a Env,
+    /// The database's folder.
+    pub dir: &'a Path,
+    /// The database's id.
+    pub database_id: u64,
+    /// Settings of the column family.
+    pub options: &'a ColumnFamilyOptions,
+    /// The level that the files will belong to.
+    pub level: usize,
+    /// Buffered or direct.
+    pub io: IoMode,
+    /// Whether files are synced.
+    pub sync: bool,
+    /// Gives numbers of new files.
+    pub next_file_number: &'a AtomicU64,
+    /// The rate limit.
+    pub throttle: &'a Throttle,
+}
+
+struct Current {
+    writer: TableWriter,
+    number: u64,
+    path: PathBuf,
+    throttled_bytes: u64,
+}
+
+/// The files being written. Dropped without [`finish`](Self::finish), it removes what it made.
+pub struct Outputs<'a> {
+    context: &'a OutputContext<'a>,
+    tombstones: Arc<FragmentedTombstones>,
+    /// Front of the current file's stretch of tombstones; `None`: open.
+    stretch_start: Option<Vec<u8>>,
+    current: Option<Current>,
+    done: Vec<FileMeta>,
+    made: Vec<PathBuf>,
+    finished: bool,
+}
+
+impl<'a> Outputs<'a> {
+    /// No files yet. `tombstones` are carried over whole, cut to the files.
+    pub fn new(context: &'a OutputContext<'a>, tombstones: Arc<FragmentedTombstones>) -> Self {
+        Self {
+            context,
+            tombstones,
+            stretch_start: None,
+            current: None,
+            done: Vec::new(),
+            made: Vec::new(),
+            finished: false,
+        }
+    }
+
+    /// Appends a row; internal keys ascend.
+    #[inline]
+    pub fn add(&mut self, internal_key: &[u8], value: &[u8]) -> Result<()> {
+        let context = self.context;
+        let current = match &mut self.current {
+            Some(current) => current,
+            None => self.open()?,
+        };
+        current.writer.add(internal_key, value)?;
+        let written = current.writer.estimated_bytes();
+        if written - current.throttled_bytes >= THROTTLE_STEP {
+            context.throttle.take(&*context.env.clock, written - current.throttled_bytes);
+            current.throttled_bytes = written;
+        }
+        Ok(())
+    }
+
+    /// Bytes in the current file.
+    #[inline]
+    pub fn current_bytes(&self) -> u64 {
+        self.current.as_ref().map_or(0, |current| current.writer.estimated_bytes())
+    }
+
+    /// Ends the current file before `next_user_key`, which must differ from the last one added.
+    pub fn cut(&mut self, next_user_key: &[u8]) -> Result<()> {
+        self.close(Some(next_user_key))?;
+        self.stretch_start = Some(next_user_key.to_vec());
+        Ok(())
+    }
+
+    /// Ends the last file; [`finish`](Self::finish) then only makes the names durable.
+    pub fn close_last(&mut self) -> Result<()> {
+        self.close(None)
+    }
+
+    /// Ends the last file; gives all of them, in key order. The folder is synced if the files are.
+    pub fn finish(mut self) -> Result<Vec<FileMeta>> {
+        self.close(None)?;
+        if self.context.sync && !self.done.is_empty() {
+            let dir = self.context.dir;
+            self.context
+                .env
+                .fs
+                .sync_dir(dir)
+                .map_err(|error| Error::io("can't sync the folder", error).in_file(dir))?;
+        }
+        self.finished = true;
+        Ok(std::mem::take(&mut self.done))
+    }
+
+    fn order(&self) -> &KeyOrder {
+        &self.context.options.key_order
+    }
+
+    fn open(&mut self) -> Result<&mut Current> {
+        let context = self.context;
+        let number = context.next_file_number.fetch_add(1, Ordering::Relaxed);
+        let path = FileKind::Table(number).path(context.dir);
+        let create = CreateOptions { mode: context.io, preallocate_bytes: 0, buffer_bytes: 1 << 20 };
+        let file = context
+            .env
+            .fs
+            .create(&path, create)
+            .map_err(|error| Error::io("can't create an SSTable", error).in_file(&path))?;
+        self.made.push(path.clone());
+        let created = context.env.clock.unix_seconds();
+        let options = TableOptions {
+            database_id: context.database_id,
+            file_number: number,
+            creation_unix_seconds: created,
+            ..TableOptions::new(context.options, context.level)
+        };
+        let writer = TableWriter::new(file, &path, options);
+        Ok(self.current.insert(Current { writer, number, path, throttled_bytes: 0 }))
+    }
+
+    fn close(&mut self, end: Option<&[u8]>) -> Result<()> {
+        if !self.tombstones.is_empty() {
+            let start = self.stretch_start.as_deref();
+            let tombstones = self.tombstones.clip(self.order(), start, end);
+            if !tombstones.is_empty() {
+                if self.current.is_none() {
+                    self.open()?;
+                }
+                if let Some(current) = &mut self.current {
+                    for (start, end, sequence) in tombstones.tombstones() {
+                        current.writer.add_range_tombstone(start, end, sequence);
+                    }
+                }
+            }
+        }
+        let Some(current) = self.current.take() else { return Ok(()) };
+        let summary = current.writer.finish(self.context.sync).map_err(|error| error.in_file(&current.path))?;
+        self.done.push(FileMeta::from_summary(current.number, summary));
+        Ok(())
+    }
+}
+
+impl Drop for Outputs<'_> {
+    fn drop(&mut self) {
+        if self.finished {
+            return;
+        }
+        self.current = None;
+        for path in &self.made {
+            // What stays is removed when the database is opened next: no version refers to it.
+            let _ = self.context.env.fs.remove(path);
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! READ 2: the table cache. Opens SSTables on first use and closes those unused longest when there are too many.
+
+use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+
+use parking_lot::Mutex;
+
+use esker_env::{Fs, IoMode};
+
+use super::{FileKind, FileMeta};
+use crate::cache::BlockCache;
+use crate::error::{Error, Result};
+use crate::key::KeyOrder;
+use crate::metrics::Metrics;
+use crate::sstable::{Table, TableOpenOptions};
+
+/// Opens tables and bounds how many are open.
+#[derive(Debug)]
+pub struct Tables {
+    fs: Arc<dyn Fs>,
+    dir: PathBuf,
+    cache: Arc<BlockCache>,
+    metrics: Arc<Metrics>,
+    mode: IoMode,
+    database_id: u64,
+    open_max: usize,
+    /// Open tables in the order in which they were opened: a clock's hand takes from the front.
+    open: Mutex<VecDeque<Weak<FileMeta>>>,
+    memory_bytes: AtomicU64,
+}
+
+impl Tables {
+    /// A cache over the SSTables in `dir`.
+    pub fn new(
+        fs: Arc<dyn Fs>,
+        dir: PathBuf,
+        cache: Arc<BlockCache>,
+        metrics: Arc<Metrics>,
+        mode: IoMode,
+        database_id: u64,
+        open_max: usize,
+    ) -> Self {
+        Self {
+            fs,
+            dir,
+            cache,
+            metrics,
+            mode,
+            database_id,
+            open_max,
+            open: Mutex::new(VecDeque::new()),
+            memory_bytes: AtomicU64::new(0),
+        }
+    }
+
+    /// The folder of the SSTables.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// The block cache.
+    pub fn block_cache(&self) -> &Arc<BlockCache> {
+        &self.cache
+    }
+
+    /// The table of a file, opened if need be.
+    pub fn get(&self, file: &Arc<FileMeta>, order: &KeyOrder) -> Result<Arc<Table>> {
+        match file.table.get() {
+            Some(table) => Ok(table),
+            None => self.open(file, order),
+        }
+    }
+
+    /// Runs `body` on the table of a file; the usual case counts no reference.
+    #[inline]
+    pub fn with<R>(
+        &self,
+        file: &Arc<FileMeta>,
+        order: &KeyOrder,
+        body: impl FnOnce(&Table) -> Result<R>,
+    ) -> Result<R> {
+        let mut body = Some(body);
+        let mut run = |table: &Table| match body.take() {
+            Some(body) => body(table),
+            None => Err(Error::bug("a table was visited twice")),
+        };
+        match file.table.with(&mut run) {
+            Some(result) => result,
+            None => run(&*self.open(file, order)?),
+        }
+    }
+
+    /// The table of a file for a background job: the users' if they read in the same mode, else one of its own.
+    pub fn for_background(&self, file: &Arc<FileMeta>, order: &KeyOrder, mode: IoMode) -> Result<Arc<Table>> {
+        if mode == self.mode { self.get(file, order) } else { self.open_apart(file, order, mode) }
+    }
+
+    fn open_apart(&self, file: &FileMeta, order: &KeyOrder, mode: IoMode) -> Result<Arc<Table>> {
+        let path = FileKind::Table(file.number).path(&self.dir);
+        let handle = self
+            .fs
+            .open(&path, mode)
+            .map_err(|error| Error::io("can't open an SSTable", error).in_file(&path))?;
+        let cache = Arc::clone(&self.cache);
+        let options = TableOpenOptions { database_id: Some(self.database_id), ..TableOpenOptions::default() };
+        let metrics = Arc::clone(&self.metrics);
+        Ok(Arc::new(Table::open(handle, &path, file.number, order.clone(), cache, metrics, &options)?))
+    }
+
+    fn open(&self, file: &Arc<FileMeta>, order: &KeyOrder) -> Result<Arc<Table>> {
+        let table = self.open_apart(file, order, self.mode)?;
+        let mut open = self.open.lock();
+        // Another thread may have been faster.
+        if let Some(table) = file.table.get() {
+            return Ok(table);
+        }
+        file.table.set(Arc::clone(&table));
+        self.memory_bytes.fetch_add(table.memory_bytes() as u64, Ordering::Relaxed);
+        open.push_back(Arc::downgrade(file));
+        self.evict(&mut open);
+        Ok(table)
+    }
+
+    /// Closes tables that were not used since the hand passed them last, until there are few enough.
+    fn evict(&self, open: &mut VecDeque<Weak<FileMeta>>) {
+        let mut second_chances = open.len();
+        while open.len() > self.open_max {
+            let Some(weak) = open.pop_front() else { return };
+            let Some(file) = weak.upgrade() else { continue };
+            if second_chances > 0 && file.table.take_used() {
+                second_chances -= 1;
+                open.push_back(weak);
+            } else {
+                file.table.take();
+            }
+        }
+    }
+
+    /// Bytes of indexes and filters that open tables pin; counted anew, in O(open tables).
+    pub fn memory_bytes(&self) -> u64 {
+        let mut open = self.open.lock();
+        let mut bytes = 0;
+        open.retain(|weak| match weak.upgrade() {
+            Some(file) => {
+                bytes += file.table.with(|table| table.memory_bytes() as u64).unwrap_or(0);
+                true
+            }
+            None => false,
+        });
+        self.memory_bytes.store(bytes, Ordering::Relaxed);
+        bytes
+    }
+
+    /// How many tables are open.
+    pub fn open_count(&self) -> usize {
+        self.open.lock().len()
+    }
+}
