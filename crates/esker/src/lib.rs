@@ -26,6 +26,8 @@ mod metrics;
 mod options;
 mod read;
 mod snapshot;
+#[doc(hidden)]
+pub mod wal;
 
 pub use error::{Error, ErrorKind, Result};
 pub use esker_env::IoMode;
