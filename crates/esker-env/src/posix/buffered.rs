@@ -23,7 +23,7 @@ impl RandomFile for BufferedRandomFile {
 /// A file appended to through the page cache, behind an optional buffer in the process.
 ///
 /// Invariant: `buffer` holds the bytes from `written` on. An append that fails leaves both as they were, so that
-/// it can be tried again (a device that was full may have room by then).
+/// it can be tried again (a device that was full may have room by then), or be cut off by `finish`.
 #[derive(Debug)]
 pub(super) struct BufferedWriteFile {
     file: File,
@@ -49,11 +49,20 @@ impl BufferedWriteFile {
 
     fn write_out(&mut self) -> io::Result<()> {
         if !self.buffer.is_empty() {
-            write_full_at(&self.file, self.written, &self.buffer)?;
-            self.written += self.buffer.len() as u64;
+            let result = write_full_at(&self.file, self.written, &self.buffer);
+            self.written(self.buffer.len(), result)?;
             self.buffer.clear();
         }
         Ok(())
+    }
+
+    /// Counts a write that succeeded; one that failed may have left a part behind the appended length.
+    fn written(&mut self, len: usize, result: io::Result<()>) -> io::Result<()> {
+        match result {
+            Ok(()) => self.written += len as u64,
+            Err(_) => self.cut_at_finish = true,
+        }
+        result
     }
 }
 
@@ -64,8 +73,8 @@ impl WriteFile for BufferedWriteFile {
             self.write_out()?;
         }
         if data.len() >= self.buffer_bytes {
-            write_full_at(&self.file, self.written, data)?;
-            self.written += data.len() as u64;
+            let result = write_full_at(&self.file, self.written, data);
+            self.written(data.len(), result)?;
         } else {
             self.buffer.extend_from_slice(data);
         }
