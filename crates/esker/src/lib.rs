@@ -18,6 +18,8 @@
 pub mod batch;
 #[doc(hidden)]
 pub mod codec;
+#[doc(hidden)]
+pub mod compaction;
 mod error;
 #[doc(hidden)]
 pub mod key;
@@ -26,6 +28,8 @@ mod metrics;
 mod options;
 mod read;
 mod snapshot;
+#[doc(hidden)]
+pub mod version;
 
 pub use error::{Error, ErrorKind, Result};
 pub use esker_env::IoMode;

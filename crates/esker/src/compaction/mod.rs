@@ -1,0 +1,3 @@
+//! Compaction: what to compact next ([`picker`]).
+
+pub mod picker;

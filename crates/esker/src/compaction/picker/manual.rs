@@ -1,0 +1,220 @@
+//! Compactions that someone asked for.
+
+use std::ops::Range;
+
+use super::conflict::{PickerContext, any_busy, free_overlap};
+use super::plan::{InputLevel, Plan, PlanKind, Reason, key_range};
+use super::{level_targets, level0};
+use crate::options::ColumnFamilyOptions;
+use crate::version::{FileMeta, Version};
+
+/// How far the compaction of a key range has come. Starts as its default.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RangeCursor {
+    /// The level whose files go down next.
+    pub level: usize,
+    /// What ends at or before this user key was brought down from that level already.
+    pub after: Option<Vec<u8>>,
+}
+
+/// The next step of compacting a key range.
+#[derive(Clone, Debug)]
+pub enum RangeStep {
+    /// Run the plan; when it is done, go on from `next`.
+    Run {
+        /// What to do.
+        plan: Box<Plan>,
+        /// Where to go on.
+        next: RangeCursor,
+    },
+    /// A running job is in the way: try again when one has ended.
+    Blocked,
+    /// The range's data is all in the last level that holds any.
+    Done,
+}
+
+/// The next step of bringing all data in `begin..=end` (user keys; `None`: no bound) down, level by level, until it
+/// is in the deepest level that has data. That level is read and written only where data comes down into it.
+///
+/// The cursor only moves on, so the steps end even while new data arrives; what arrived after the first step may
+/// remain above. To include what is in memory, flush first.
+pub fn plan_range(
+    version: &Version,
+    options: &ColumnFamilyOptions,
+    context: &PickerContext<'_>,
+    begin: Option<&[u8]>,
+    end: Option<&[u8]>,
+    cursor: &RangeCursor,
+) -> RangeStep {
+    let mut cursor = cursor.clone();
+    if cursor.level == 0 {
+        if let Some(step) = level0_step(version, options, context, begin, end) {
+            return step;
+        }
+        cursor = RangeCursor {
+            level: 1,
+            after: None,
+        };
+    }
+    let last = version.last_non_empty().unwrap_or(0);
+    while cursor.level < last {
+        let files = remaining(version, begin, end, &cursor);
+        if !files.is_empty() {
+            return sorted_step(version, options, context, cursor.level, files);
+        }
+        cursor = RangeCursor {
+            level: cursor.level + 1,
+            after: None,
+        };
+    }
+    RangeStep::Done
+}
+
+/// Whether a file reaches into the range.
+fn concerned(version: &Version, file: &FileMeta, begin: Option<&[u8]>, end: Option<&[u8]>) -> bool {
+    !begin.is_some_and(|begin| file.ends_before(version.order(), begin))
+        && !end.is_some_and(|end| file.starts_after(version.order(), end))
+}
+
+/// Level 0 goes down in one step: its newest file that is concerned, and everything older.
+fn level0_step(
+    version: &Version,
+    options: &ColumnFamilyOptions,
+    context: &PickerContext<'_>,
+    begin: Option<&[u8]>,
+    end: Option<&[u8]>,
+) -> Option<RangeStep> {
+    let files = version.level(0).files();
+    let newest = files
+        .iter()
+        .position(|file| concerned(version, file, begin, end))?;
+    let taken = &files[newest..];
+    if context.level0_goes_down() || any_busy(taken) {
+        return Some(RangeStep::Blocked);
+    }
+    let out = level_targets(version, options).level0_output;
+    let plan = level0::merge_down(version, options, context, out, taken, Reason::Manual);
+    Some(plan.map_or(RangeStep::Blocked, |plan| RangeStep::Run {
+        plan: Box::new(plan),
+        next: RangeCursor {
+            level: 1,
+            after: None,
+        },
+    }))
+}
+
+/// The files of the cursor's level that are still to be brought down.
+fn remaining(
+    version: &Version,
+    begin: Option<&[u8]>,
+    end: Option<&[u8]>,
+    cursor: &RangeCursor,
+) -> Range<usize> {
+    let (order, level) = (version.order(), version.level(cursor.level));
+    let files = level.files();
+    let mut start = begin.map_or(0, |begin| level.seek(order, begin));
+    if let Some(after) = &cursor.after {
+        start =
+            start.max(files.partition_point(|file| order.compare(file.largest_user_key(), after).is_le()));
+    }
+    let end = end.map_or(files.len(), |end| {
+        files.partition_point(|file| !file.starts_after(order, end))
+    });
+    level.clean_cut(order, start..end.max(start))
+}
+
+/// Brings down as many of `files` as a job may take, from the first on.
+fn sorted_step(
+    version: &Version,
+    options: &ColumnFamilyOptions,
+    context: &PickerContext<'_>,
+    level: usize,
+    files: Range<usize>,
+) -> RangeStep {
+    let order = version.order();
+    let (at, below) = (version.level(level), version.level(level + 1));
+    let max = context.max_job_bytes(options);
+    let mut taken: Option<(Range<usize>, Range<usize>)> = None;
+    let mut next = files.start;
+    while next < files.end {
+        let group = files.start..at.clean_cut(order, next..next + 1).end;
+        next = group.end;
+        if any_busy(&at.files()[group.clone()]) {
+            break;
+        }
+        let Some((smallest, largest)) = key_range(order, &at.files()[group.clone()]) else {
+            break;
+        };
+        let Some(overlap) = free_overlap(version, context, level + 1, smallest, largest) else {
+            break;
+        };
+        let bytes = at.range_bytes(&group).saturating_add(below.range_bytes(&overlap));
+        if taken.is_some() && bytes > max {
+            break;
+        }
+        taken = Some((group, overlap));
+    }
+    let Some((group, overlap)) = taken else {
+        return RangeStep::Blocked;
+    };
+    let files = &at.files()[group];
+    let after = files.last().map(|file| file.largest_user_key().to_vec());
+    // Whoever asks for a compaction wants tombstones gone; a move would keep them.
+    let kind = if overlap.is_empty() && !files.iter().any(|file| file.has_tombstones()) {
+        PlanKind::Move
+    } else {
+        PlanKind::Merge
+    };
+    let inputs = vec![
+        InputLevel {
+            level,
+            files: files.to_vec(),
+        },
+        InputLevel {
+            level: level + 1,
+            files: below.files()[overlap].to_vec(),
+        },
+    ];
+    match Plan::new(version, options, (level, level + 1), inputs, kind, Reason::Manual) {
+        Some(plan) => RangeStep::Run {
+            plan: Box::new(plan),
+            next: RangeCursor { level, after },
+        },
+        None => RangeStep::Blocked,
+    }
+}
+
+/// Everything from all levels into the last one, in one plan: after a load without compaction this writes each row
+/// once more, instead of once for each level. A move if no two tables overlap. `None` if all is there already or a
+/// job is running.
+pub fn plan_bulk(
+    version: &Version,
+    options: &ColumnFamilyOptions,
+    context: &PickerContext<'_>,
+) -> Option<Plan> {
+    let order = version.order();
+    let last = version.level_count() - 1;
+    let first = (0..last).find(|&level| !version.level(level).is_empty())?;
+    if !context.running.is_empty() || version.files().any(|(_, file)| file.is_being_compacted()) {
+        return None;
+    }
+    let mut all: Vec<&FileMeta> = version.files().map(|(_, file)| &**file).collect();
+    all.sort_by(|a, b| order.compare(a.smallest_user_key(), b.smallest_user_key()));
+    let apart = all
+        .windows(2)
+        .all(|pair| pair[0].ends_before(order, pair[1].smallest_user_key()));
+    let kind = if apart && !all.iter().any(|file| file.has_tombstones()) {
+        PlanKind::Move
+    } else {
+        PlanKind::Merge
+    };
+    let inputs = (first..=last)
+        // What is in the last level already need not take part in a move.
+        .filter(|&level| kind == PlanKind::Merge || level < last)
+        .map(|level| InputLevel {
+            level,
+            files: version.level(level).files().to_vec(),
+        })
+        .collect();
+    Plan::new(version, options, (first, last), inputs, kind, Reason::Bulk)
+}

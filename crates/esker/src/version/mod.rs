@@ -1,0 +1,35 @@
+//! Versions: which tables make up each column family, now and after a crash.
+//!
+//! ```text
+//! FileMeta      one table: its key range, its place in history               file.rs
+//! Level         the tables of one level, searchable by key                   level.rs
+//! Version       all levels of one column family; immutable                   levels.rs
+//! VersionEdit   the difference between two versions, as bytes                edit.rs, edit_codec.rs
+//! VersionState  what all edits so far add up to, for all column families     state.rs
+//! manifest      the edits on disk: a snapshot, then one record for each      manifest/
+//!               atomic group of edits; CURRENT names the live one
+//! ```
+//! Readers pin a [`Version`] and never see it change. Writers make an edit, have the manifest store it, and only
+//! then install the version that it leads to. The format is specified in `docs/formats/manifest.md`.
+
+mod edit;
+mod edit_codec;
+mod file;
+mod level;
+mod levels;
+pub mod manifest;
+mod names;
+mod slot;
+mod state;
+
+pub use edit::{ColumnFamilyRecord, VersionEdit};
+pub use edit_codec::fuzz_edit;
+pub use file::{FileMeta, exclusive_bound};
+pub use level::Level;
+pub use levels::Version;
+pub use names::{CURRENT, CURRENT_TEMP, FileKind, LOCK};
+pub use slot::TableSlot;
+pub use state::{ColumnFamilyState, VersionState};
+
+/// Levels that a column family can have at most.
+pub const LEVELS_MAX: usize = 16;
