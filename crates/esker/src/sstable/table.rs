@@ -18,7 +18,7 @@ use super::filter::{filter_hash, filter_may_contain};
 use super::format::{BlockHandle, FOOTER_LEN, Footer, HEADER_LEN, check_header};
 use super::options::{TableOpenOptions, TableReadOptions};
 use super::properties::TableProperties;
-use super::tombstones::{RawRangeTombstone, decode_tombstones};
+use super::tombstones::decode_tombstones;
 use crate::cache::{BlockCache, SharedBytes, zeroed};
 use crate::error::{Error, Result};
 use crate::key::{FragmentedTombstones, KeyOrder, RangeTombstone, SEQUENCE_MAX, ValueKind, pack_trailer, trailer, user_key};

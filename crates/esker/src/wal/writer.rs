@@ -25,6 +25,8 @@ pub enum Origin {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Open,
+    /// Its end is marked; it may still be synced.
+    Sealed,
     /// The file may hold any part of the last append.
     AppendFailed,
     /// Finished, or a sync failed.
@@ -99,9 +101,25 @@ impl WalWriter {
         Ok(())
     }
 
+    /// Marks the end of the log, so that recovery can tell a log that goes on in the next segment from one whose last
+    /// records were lost. Nothing can be appended any more; `sync` can still be called.
+    pub fn seal(&mut self) -> Result<()> {
+        self.check()?;
+        self.framed.clear();
+        self.pad_block();
+        let offset = self.next_offset();
+        put_fragment(&mut self.framed, self.id, offset, Kind::End, &[]);
+        self.hand_on()?;
+        self.flush()?;
+        self.state = State::Sealed;
+        Ok(())
+    }
+
     /// Waits until all that was appended is on the device. An error is final.
     pub fn sync(&mut self) -> Result<()> {
-        self.check()?;
+        if self.state != State::Sealed {
+            self.check()?;
+        }
         let result = self.file.sync();
         if result.is_err() {
             self.state = State::Done;

@@ -108,6 +108,12 @@ fn movable(
             break;
         }
         moved.push(Arc::clone(file));
+        // The job holds the whole range of what it moves against others.
+        let hull = key_range(order, &moved);
+        if hull.is_some_and(|(smallest, largest)| context.writes_into(order, out, smallest, largest)) {
+            moved.pop();
+            break;
+        }
     }
     moved.reverse();
     moved

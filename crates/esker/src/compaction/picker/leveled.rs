@@ -180,12 +180,11 @@ fn plan_of(
         let fixed = version.level(level + 1).range_bytes(&overlap);
         if !overlap.is_empty() {
             extend(&mut group, max.saturating_sub(fixed), at, |group, forward| {
-                let more = if forward {
+                if forward {
                     next_group(version, context, level, group, &overlap)
                 } else {
                     previous_group(version, context, level, group, &overlap)
-                };
-                more
+                }
             });
         }
         PlanKind::Merge
@@ -235,7 +234,7 @@ fn next_group(
     let more = version
         .level(level)
         .clean_cut(version.order(), group.end..group.end + 1);
-    comes_for_free(version, context, level, &more, overlap).then_some(more)
+    comes_for_free(version, context, level, group, &more, overlap).then_some(more)
 }
 
 /// [`next_group`] on the other side.
@@ -250,21 +249,25 @@ fn previous_group(
     let more = version
         .level(level)
         .clean_cut(version.order(), start..group.start);
-    comes_for_free(version, context, level, &more, overlap).then_some(more)
+    comes_for_free(version, context, level, group, &more, overlap).then_some(more)
 }
 
+/// Whether `more` is free and its range together with `group` — output files may span the gap between the two — meets
+/// nothing in the next level but what is in `overlap`.
 fn comes_for_free(
     version: &Version,
     context: &PickerContext<'_>,
     level: usize,
+    group: &Range<usize>,
     more: &Range<usize>,
     overlap: &Range<usize>,
 ) -> bool {
-    let files = &version.level(level).files()[more.clone()];
-    let Some((smallest, largest)) = key_range(version.order(), files) else {
+    let files = version.level(level).files();
+    let hull = group.start.min(more.start)..group.end.max(more.end);
+    let Some((smallest, largest)) = key_range(version.order(), &files[hull]) else {
         return false;
     };
-    if any_busy(files) {
+    if any_busy(&files[more.clone()]) {
         return false;
     }
     free_overlap(version, context, level + 1, smallest, largest)

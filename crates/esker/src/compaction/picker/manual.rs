@@ -134,7 +134,15 @@ fn sorted_step(
     let order = version.order();
     let (at, below) = (version.level(level), version.level(level + 1));
     let max = context.max_job_bytes(options);
-    let mut taken: Option<(Range<usize>, Range<usize>)> = None;
+    // Whoever asks for a compaction wants tombstones gone; a move would keep them.
+    let kind_of = |group: &Range<usize>, overlap: &Range<usize>| {
+        if overlap.is_empty() && !at.files()[group.clone()].iter().any(|file| file.has_tombstones()) {
+            PlanKind::Move
+        } else {
+            PlanKind::Merge
+        }
+    };
+    let mut taken: Option<(Range<usize>, Range<usize>, PlanKind)> = None;
     let mut next = files.start;
     while next < files.end {
         let group = files.start..at.clean_cut(order, next..next + 1).end;
@@ -149,22 +157,22 @@ fn sorted_step(
             break;
         };
         let bytes = at.range_bytes(&group).saturating_add(below.range_bytes(&overlap));
-        if taken.is_some() && bytes > max {
+        let kind = kind_of(&group, &overlap);
+        // What can be moved is not rewritten for the sake of what can't.
+        let worse = |before: PlanKind| before == PlanKind::Move && kind == PlanKind::Merge;
+        if taken
+            .as_ref()
+            .is_some_and(|(_, _, before)| worse(*before) || bytes > max)
+        {
             break;
         }
-        taken = Some((group, overlap));
+        taken = Some((group, overlap, kind));
     }
-    let Some((group, overlap)) = taken else {
+    let Some((group, overlap, kind)) = taken else {
         return RangeStep::Blocked;
     };
     let files = &at.files()[group];
     let after = files.last().map(|file| file.largest_user_key().to_vec());
-    // Whoever asks for a compaction wants tombstones gone; a move would keep them.
-    let kind = if overlap.is_empty() && !files.iter().any(|file| file.has_tombstones()) {
-        PlanKind::Move
-    } else {
-        PlanKind::Merge
-    };
     let inputs = vec![
         InputLevel {
             level,
