@@ -49,7 +49,11 @@ pub trait Spawn: Send + Sync + Debug {
                     }
                 };
                 // Where no thread can be had, the task runs here.
-                if std::thread::Builder::new().name(name.to_owned()).spawn_scoped(scope, run).is_err() {
+                if std::thread::Builder::new()
+                    .name(name.to_owned())
+                    .spawn_scoped(scope, run)
+                    .is_err()
+                {
                     run();
                 }
             }

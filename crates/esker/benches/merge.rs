@@ -8,10 +8,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use esker::Result;
-use esker::rewrite::rows::{CompactionRows, Rules};
 use esker::key::{Cursor, KeyOrder, SEQUENCE_MAX, TRAILER_LEN, ValueKind, append_internal_key};
 use esker::read::merging::{MergingCursor, SourceCursor};
 use esker::read::visible::{View, VisibleCursor};
+use esker::rewrite::rows::{CompactionRows, Rules};
 
 const ROWS: usize = 1 << 19;
 const KEY_LEN: usize = 16 + TRAILER_LEN;

@@ -73,7 +73,9 @@ fn families_are_atomic_together_and_gone_after_a_drop() {
     let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     {
         let db = Db::open(dir.path(), small()).unwrap();
-        let users = db.create_column_family("users", ColumnFamilyOptions::default()).unwrap();
+        let users = db
+            .create_column_family("users", ColumnFamilyOptions::default())
+            .unwrap();
         let mut batch = WriteBatch::new();
         batch.put(b"a", b"1").unwrap();
         batch.put_cf(&users, b"a", b"2").unwrap();
@@ -86,7 +88,10 @@ fn families_are_atomic_together_and_gone_after_a_drop() {
         let users = db.column_family("users").unwrap();
         assert_eq!(db.get_cf(&users, b"a").unwrap().unwrap(), b"2");
         db.drop_column_family(&users).unwrap();
-        assert_eq!(db.put_cf(&users, b"b", b"").unwrap_err().kind(), ErrorKind::InvalidArgument);
+        assert_eq!(
+            db.put_cf(&users, b"b", b"").unwrap_err().kind(),
+            ErrorKind::InvalidArgument
+        );
     }
     let db = Db::open(dir.path(), small()).unwrap();
     let error = db.column_family("users").unwrap_err();

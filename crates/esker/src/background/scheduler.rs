@@ -59,12 +59,19 @@ impl Scheduler {
             work: Condvar::new(),
             quiet: Condvar::new(),
         });
-        let scheduler =
-            Self { shared, threads: Mutex::new(Vec::new()), compactors: compaction_threads };
+        let scheduler = Self {
+            shared,
+            threads: Mutex::new(Vec::new()),
+            compactors: compaction_threads,
+        };
         let lanes = std::iter::once(Lane::Flush).chain((0..compaction_threads).map(|_| Lane::Compaction));
         for (i, lane) in lanes.enumerate() {
             let (shared, work) = (Arc::clone(&scheduler.shared), Arc::clone(&work));
-            let name = if lane == Lane::Flush { "esker-flush".to_owned() } else { format!("esker-comp-{i}") };
+            let name = if lane == Lane::Flush {
+                "esker-flush".to_owned()
+            } else {
+                format!("esker-comp-{i}")
+            };
             let body = Box::new(move || shared.run(lane, &*work));
             match env.spawn.spawn(&name, body) {
                 Ok(thread) => scheduler.threads.lock().push(thread),
@@ -199,8 +206,13 @@ mod tests {
     }
     impl Work for Counted {
         fn run_one(&self, lane: Lane) -> bool {
-            let left = if lane == Lane::Flush { &self.flushes } else { &self.compactions };
-            left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |n| n.checked_sub(1)).is_ok()
+            let left = if lane == Lane::Flush {
+                &self.flushes
+            } else {
+                &self.compactions
+            };
+            left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |n| n.checked_sub(1))
+                .is_ok()
         }
     }
 
@@ -210,7 +222,10 @@ mod tests {
 
     #[test]
     fn all_work_is_done_and_waiting_for_it_ends() {
-        let work = Arc::new(Counted { flushes: AtomicUsize::new(50), compactions: AtomicUsize::new(50) });
+        let work = Arc::new(Counted {
+            flushes: AtomicUsize::new(50),
+            compactions: AtomicUsize::new(50),
+        });
         let scheduler = Scheduler::start(&env(), Arc::clone(&work) as Arc<dyn Work>, 2).unwrap();
         scheduler.wait_until(|| {
             work.flushes.load(Ordering::SeqCst) == 0 && work.compactions.load(Ordering::SeqCst) == 0
@@ -223,7 +238,10 @@ mod tests {
 
     #[test]
     fn nothing_runs_while_paused() {
-        let work = Arc::new(Counted { flushes: AtomicUsize::new(0), compactions: AtomicUsize::new(0) });
+        let work = Arc::new(Counted {
+            flushes: AtomicUsize::new(0),
+            compactions: AtomicUsize::new(0),
+        });
         let scheduler = Scheduler::start(&env(), Arc::clone(&work) as Arc<dyn Work>, 2).unwrap();
         scheduler.pause();
         work.compactions.store(5, Ordering::SeqCst);

@@ -62,7 +62,10 @@ impl RawBatch {
                 bytes.len()
             )));
         }
-        Ok(Self { bytes, names_families: true })
+        Ok(Self {
+            bytes,
+            names_families: true,
+        })
     }
 
     /// Empties it; keeps its memory.

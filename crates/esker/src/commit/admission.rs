@@ -81,7 +81,8 @@ impl Admission {
         let sample = bytes.saturating_mul(1_000_000) / elapsed_us;
         let old = self.drain_bytes_per_second.load(Ordering::Relaxed);
         // One part in four: a few compactions decide, a single odd one does not.
-        self.drain_bytes_per_second.store((old * 3 + sample) / 4, Ordering::Relaxed);
+        self.drain_bytes_per_second
+            .store((old * 3 + sample) / 4, Ordering::Relaxed);
     }
 
     /// The measured drain rate.
@@ -99,11 +100,18 @@ impl Admission {
         let cost_us = bytes as f64 * 1e6 / permitted;
         let now_us = now.as_micros() as u64;
         // Unused permission is not saved up beyond one step.
-        let from = self.next_us.load(Ordering::Relaxed).max(now_us.saturating_sub(STEP.as_micros() as u64));
+        let from = self
+            .next_us
+            .load(Ordering::Relaxed)
+            .max(now_us.saturating_sub(STEP.as_micros() as u64));
         let next = from + cost_us as u64;
         self.next_us.store(next, Ordering::Relaxed);
         let wait = Duration::from_micros(next.saturating_sub(now_us));
-        if wait < STEP { Duration::ZERO } else { wait.min(WAIT_MAX) }
+        if wait < STEP {
+            Duration::ZERO
+        } else {
+            wait.min(WAIT_MAX)
+        }
     }
 }
 
@@ -112,7 +120,13 @@ mod tests {
     use super::*;
 
     fn debt(level0_files: usize) -> Debt {
-        Debt { level0_files, level0_trigger: 4, level0_files_max: 20, compaction_bytes: 0, compaction_bytes_soft: 1 }
+        Debt {
+            level0_files,
+            level0_trigger: 4,
+            level0_files_max: 20,
+            compaction_bytes: 0,
+            compaction_bytes_soft: 1,
+        }
     }
 
     #[test]
@@ -120,7 +134,10 @@ mod tests {
         let admission = Admission::default();
         assert_eq!(debt(4).pressure(), 0.0);
         for i in 0..1000 {
-            assert_eq!(admission.delay(Duration::from_micros(i), 1 << 20, 0.0), Duration::ZERO);
+            assert_eq!(
+                admission.delay(Duration::from_micros(i), 1 << 20, 0.0),
+                Duration::ZERO
+            );
         }
     }
 
@@ -129,7 +146,10 @@ mod tests {
         let mut previous = 0.0;
         for files in 4..=30 {
             let pressure = debt(files).pressure();
-            assert!(pressure >= previous && pressure - previous < 0.1, "{files}: {previous} -> {pressure}");
+            assert!(
+                pressure >= previous && pressure - previous < 0.1,
+                "{files}: {previous} -> {pressure}"
+            );
             previous = pressure;
         }
         assert_eq!(previous, 1.0);
@@ -145,7 +165,9 @@ mod tests {
         let (mut second, mut second_bytes) = (1.0, 0.0);
         while now < 60.0 {
             let pressure = debt((level0 / file) as usize).pressure();
-            let wait = admission.delay(Duration::from_secs_f64(now), 800, pressure).as_secs_f64();
+            let wait = admission
+                .delay(Duration::from_secs_f64(now), 800, pressure)
+                .as_secs_f64();
             let step = wait + 2e-6;
             now += step;
             written += 800.0;
@@ -154,7 +176,11 @@ mod tests {
             let drained = (drain * step).min(level0);
             level0 -= drained;
             if now > second {
-                admission.record_drain(100_000_000, Duration::from_secs_f64(second - 1.0), Duration::from_secs_f64(second));
+                admission.record_drain(
+                    100_000_000,
+                    Duration::from_secs_f64(second - 1.0),
+                    Duration::from_secs_f64(second),
+                );
                 rates.push(second_bytes);
                 second += 1.0;
                 second_bytes = 0.0;

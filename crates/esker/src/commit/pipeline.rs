@@ -87,7 +87,10 @@ pub struct Pipeline<T: CommitTarget> {
 impl<T: CommitTarget> Pipeline<T> {
     /// A pipeline that owns `token`.
     pub fn new(token: T::Token) -> Self {
-        Self { queue: Mutex::new(Queue::default()), token: Mutex::new(token) }
+        Self {
+            queue: Mutex::new(Queue::default()),
+            token: Mutex::new(token),
+        }
     }
 
     /// Commits a batch; gives the (sequenced) batch back so that its memory can be used again.
@@ -103,8 +106,10 @@ impl<T: CommitTarget> Pipeline<T> {
             let ([request], [result]) = (group, results);
             return (Some(request.batch), result);
         }
-        let waiter =
-            Arc::new(Waiter { slot: Mutex::new((Some(request), Turn::Waiting)), wake: Condvar::new() });
+        let waiter = Arc::new(Waiter {
+            slot: Mutex::new((Some(request), Turn::Waiting)),
+            wake: Condvar::new(),
+        });
         queue.waiting.push_back(Arc::clone(&waiter));
         drop(queue);
 
@@ -249,13 +254,18 @@ mod tests {
                 return Err(Error::new(crate::ErrorKind::Io, "disk on fire"));
             }
             let logged = group.iter().filter(|request| request.batch.sequence() != 0);
-            log.groups.push(logged.map(|request| (request.batch.sequence(), request.batch.count())).collect());
+            log.groups.push(
+                logged
+                    .map(|request| (request.batch.sequence(), request.batch.count()))
+                    .collect(),
+            );
             Ok(())
         }
 
         fn apply(&self, log: &mut Log, batch: &RawBatch) -> Result<()> {
             for (i, entry) in batch.iter().enumerate() {
-                log.applied.push((batch.sequence() + i as u64, entry?.key.to_vec()));
+                log.applied
+                    .push((batch.sequence() + i as u64, entry?.key.to_vec()));
             }
             Ok(())
         }
@@ -265,7 +275,10 @@ mod tests {
         }
 
         fn publish(&self, log: &mut Log, sequence: Sequence) {
-            assert!(sequence > self.published.swap(sequence, Ordering::SeqCst), "published in order");
+            assert!(
+                sequence > self.published.swap(sequence, Ordering::SeqCst),
+                "published in order"
+            );
             log.last = sequence;
         }
     }
@@ -273,7 +286,11 @@ mod tests {
     fn request(key: &[u8]) -> Request {
         let mut batch = RawBatch::default();
         batch.push(0, ValueKind::Put, key, b"v").unwrap();
-        Request { batch, durability: Durability::Buffered, no_wait: false }
+        Request {
+            batch,
+            durability: Durability::Buffered,
+            no_wait: false,
+        }
     }
 
     #[test]
@@ -288,7 +305,10 @@ mod tests {
                         let (batch, result) = pipeline.commit(target, request(&[writer, i]));
                         result.unwrap();
                         let last = batch.unwrap().sequence();
-                        assert!(target.published.load(Ordering::SeqCst) >= last, "visible on return");
+                        assert!(
+                            target.published.load(Ordering::SeqCst) >= last,
+                            "visible on return"
+                        );
                     }
                 });
             }
@@ -301,7 +321,10 @@ mod tests {
             assert!((1..=800).all(|sequence| logged.next() == Some(sequence)));
             for writer in 0..4_u8 {
                 let own: Vec<_> = log.applied.iter().filter(|(_, key)| key[0] == writer).collect();
-                assert!(own.windows(2).all(|pair| pair[0].1 < pair[1].1), "a writer's own order is kept");
+                assert!(
+                    own.windows(2).all(|pair| pair[0].1 < pair[1].1),
+                    "a writer's own order is kept"
+                );
             }
         });
     }

@@ -68,15 +68,25 @@ pub fn run(job: &Job<'_>) -> Result<Vec<FileMeta>> {
         }
         levels.push((input.level, tables));
     }
-    let tombstones = Arc::new(FragmentedTombstones::merge(order, tombstones.iter().map(Arc::as_ref)));
+    let tombstones = Arc::new(FragmentedTombstones::merge(
+        order,
+        tombstones.iter().map(Arc::as_ref),
+    ));
     let carried = carried_tombstones(order, &tombstones, &job.snapshots, job.plan.bottommost);
-    let inputs = Inputs { levels, tombstones, carried };
+    let inputs = Inputs {
+        levels,
+        tombstones,
+        carried,
+    };
 
     let cuts = cuts(job, &inputs, order)?;
     let mut ranges: Vec<Range<'_>> = Vec::with_capacity(cuts.len() + 1);
     let mut start = None;
     for cut in &cuts {
-        ranges.push(Range { start, end: Some(cut) });
+        ranges.push(Range {
+            start,
+            end: Some(cut),
+        });
         start = Some(cut.as_slice());
     }
     ranges.push(Range { start, end: None });
@@ -150,13 +160,19 @@ fn cuts(job: &Job<'_>, inputs: &Inputs, order: &KeyOrder) -> Result<Vec<Vec<u8>>
             before = point.bytes_before;
         }
     }
-    let anchors = anchors.iter().map(|(key, bytes)| (key.as_slice(), *bytes)).collect();
+    let anchors = anchors
+        .iter()
+        .map(|(key, bytes)| (key.as_slice(), *bytes))
+        .collect();
     Ok(picker::split_points(order, anchors, parts))
 }
 
 fn run_range<'a>(job: &'a Job<'a>, inputs: &Inputs, range: Range<'_>) -> Result<Finished<'a>> {
     let order = job.version.order();
-    let read = TableReadOptions { verify_checksums: true, fill_cache: false };
+    let read = TableReadOptions {
+        verify_checksums: true,
+        fill_cache: false,
+    };
     let options = CursorOptions {
         read,
         readahead_bytes: 0,
@@ -173,7 +189,10 @@ fn run_range<'a>(job: &'a Job<'a>, inputs: &Inputs, range: Range<'_>) -> Result<
         } else {
             // Files that lie before the range are never opened by a cursor, and those behind it never reached.
             let reaches = |file: &FileMeta| range.start.is_none_or(|start| !file.ends_before(order, start));
-            let chain = tables.iter().filter(|(file, _)| reaches(file)).map(|(_, table)| Arc::clone(table));
+            let chain = tables
+                .iter()
+                .filter(|(file, _)| reaches(file))
+                .map(|(_, table)| Arc::clone(table));
             sources.push(ChainCursor::new(chain.collect(), options.clone()));
         }
     }
@@ -196,7 +215,11 @@ fn run_range<'a>(job: &'a Job<'a>, inputs: &Inputs, range: Range<'_>) -> Result<
     let mut below = Below::new(job.version, job.plan.level_out);
     // A merge within level 0 leaves older files of level 0 beside it.
     let within_level0 = job.plan.level_out == 0;
-    let mut rows = Rows::new(merging, move |key: &[u8]| within_level0 || below.may_hold(key), rules);
+    let mut rows = Rows::new(
+        merging,
+        move |key: &[u8]| within_level0 || below.may_hold(key),
+        rules,
+    );
     let carried = inputs.carried.clip(order, range.start, range.end);
     let mut outputs = Outputs::new(&job.output, Arc::new(carried));
     let mut splitter = OutputSplitter::new(order, &job.plan.grandparents, job.plan.output_file_bytes);
@@ -213,7 +236,10 @@ fn run_range<'a>(job: &'a Job<'a>, inputs: &Inputs, range: Range<'_>) -> Result<
         if until_check == 0 {
             until_check = ROWS_PER_CHECK;
             if job.stop.load(Ordering::Relaxed) {
-                return Err(Error::new(ErrorKind::Closed, "the database was closed during a compaction"));
+                return Err(Error::new(
+                    ErrorKind::Closed,
+                    "the database was closed during a compaction",
+                ));
             }
         }
     }
@@ -234,7 +260,10 @@ struct Below<'a> {
 impl<'a> Below<'a> {
     fn new(version: &'a Version, level_out: usize) -> Self {
         let levels = (level_out + 1..version.level_count()).filter(|&level| !version.level(level).is_empty());
-        Self { version, levels: levels.map(|level| (level, 0)).collect() }
+        Self {
+            version,
+            levels: levels.map(|level| (level, 0)).collect(),
+        }
     }
 
     fn may_hold(&mut self, key: &[u8]) -> bool {

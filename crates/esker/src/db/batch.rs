@@ -69,7 +69,8 @@ impl WriteBatch {
     /// [`delete`](Self::delete), as both vanish when they meet. With any other history the result is undefined
     /// between the older values and none.
     pub fn single_delete(&mut self, key: &[u8]) -> Result<()> {
-        self.raw.push(DEFAULT_COLUMN_FAMILY, ValueKind::SingleDelete, key, &[])
+        self.raw
+            .push(DEFAULT_COLUMN_FAMILY, ValueKind::SingleDelete, key, &[])
     }
 
     /// [`single_delete`](Self::single_delete) in a column family.
@@ -79,7 +80,8 @@ impl WriteBatch {
 
     /// Removes all keys from `start` up to `end` (exclusive), at the cost of one entry. An empty range is nothing.
     pub fn delete_range(&mut self, start: &[u8], end: &[u8]) -> Result<()> {
-        self.raw.push(DEFAULT_COLUMN_FAMILY, ValueKind::RangeDelete, start, end)
+        self.raw
+            .push(DEFAULT_COLUMN_FAMILY, ValueKind::RangeDelete, start, end)
     }
 
     /// [`delete_range`](Self::delete_range) in a column family.
@@ -89,7 +91,8 @@ impl WriteBatch {
 
     /// Applies the merge operator's `operand` to `key`.
     pub fn merge(&mut self, key: &[u8], operand: &[u8]) -> Result<()> {
-        self.raw.push(DEFAULT_COLUMN_FAMILY, ValueKind::Merge, key, operand)
+        self.raw
+            .push(DEFAULT_COLUMN_FAMILY, ValueKind::Merge, key, operand)
     }
 
     /// [`merge`](Self::merge) in a column family.

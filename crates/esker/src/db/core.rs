@@ -37,7 +37,11 @@ pub(super) struct Families {
 
 impl Families {
     pub fn get(&self, id: u32) -> Option<&Arc<Family>> {
-        if id == DEFAULT_COLUMN_FAMILY { Some(&self.default) } else { self.by_id.get(&id) }
+        if id == DEFAULT_COLUMN_FAMILY {
+            Some(&self.default)
+        } else {
+            self.by_id.get(&id)
+        }
     }
 
     pub fn named(&self, name: &str) -> Option<&Arc<Family>> {
@@ -164,7 +168,10 @@ impl Core {
 
     pub fn family(&self, id: u32) -> Result<Arc<Family>> {
         let families = self.families.load();
-        families.get(id).cloned().ok_or_else(|| Error::invalid(format!("unknown column family {id}")))
+        families
+            .get(id)
+            .cloned()
+            .ok_or_else(|| Error::invalid(format!("unknown column family {id}")))
     }
 
     pub fn with_token<R>(&self, section: impl FnOnce(&mut Token) -> R) -> R {
@@ -197,8 +204,17 @@ impl Core {
                 let limit = family.options().memtable_bytes;
                 // Active memtables count as full where they hold anything: they will be.
                 let active = view.active.table.approximate_bytes() as u64;
-                let active = if view.active.table.is_empty() { active } else { active.max(limit) };
-                active + view.sealed.iter().map(|sealed| sealed.table.approximate_bytes() as u64).sum::<u64>()
+                let active = if view.active.table.is_empty() {
+                    active
+                } else {
+                    active.max(limit)
+                };
+                active
+                    + view
+                        .sealed
+                        .iter()
+                        .map(|sealed| sealed.table.approximate_bytes() as u64)
+                        .sum::<u64>()
             })
             .sum();
         let taken = memtables + self.tables.memory_bytes();

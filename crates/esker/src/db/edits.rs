@@ -24,12 +24,22 @@ impl Manifest {
     /// A fresh manifest file for `state`.
     pub fn create(fs: Arc<dyn Fs>, dir: PathBuf, state: VersionState, number: u64) -> Result<Self> {
         let writer = ManifestWriter::create(Arc::clone(&fs), &dir, number, &state)?;
-        Ok(Self { fs, dir, state, writer: Some(writer) })
+        Ok(Self {
+            fs,
+            dir,
+            state,
+            writer: Some(writer),
+        })
     }
 
     /// A manifest that nothing is ever written to.
     pub fn read_only(fs: Arc<dyn Fs>, dir: PathBuf, state: VersionState) -> Self {
-        Self { fs, dir, state, writer: None }
+        Self {
+            fs,
+            dir,
+            state,
+            writer: None,
+        }
     }
 
     /// The number of the manifest file.
@@ -38,11 +48,16 @@ impl Manifest {
     }
 
     fn append(&mut self, edits: &[VersionEdit], fresh_number: impl FnOnce() -> u64) -> Result<()> {
-        let fresh = self.writer.as_ref().is_none_or(|writer| writer.has_failed() || writer.is_over_limit());
+        let fresh = self
+            .writer
+            .as_ref()
+            .is_none_or(|writer| writer.has_failed() || writer.is_over_limit());
         if fresh {
             let old = self.number();
             self.writer = None;
-            let writer = ManifestWriter::create(Arc::clone(&self.fs), &self.dir, fresh_number(), &self.state)?;
+            let number = fresh_number();
+            self.state.next_file_number = self.state.next_file_number.max(number + 1);
+            let writer = ManifestWriter::create(Arc::clone(&self.fs), &self.dir, number, &self.state)?;
             self.writer = Some(writer);
             if let Some(old) = old {
                 let path = FileKind::Manifest(old).path(&self.dir);
@@ -51,7 +66,9 @@ impl Manifest {
                 }
             }
         }
-        let Some(writer) = &mut self.writer else { return Err(Error::bug("no manifest to append to")) };
+        let Some(writer) = &mut self.writer else {
+            return Err(Error::bug("no manifest to append to"));
+        };
         if let Err(error) = writer.append(edits) {
             self.writer = None;
             return Err(error);

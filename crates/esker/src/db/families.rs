@@ -47,19 +47,30 @@ impl fmt::Debug for ColumnFamily {
 impl Db {
     /// The family `default`.
     pub fn default_column_family(&self) -> ColumnFamily {
-        ColumnFamily { family: Arc::clone(&self.core().families.load().default) }
+        ColumnFamily {
+            family: Arc::clone(&self.core().families.load().default),
+        }
     }
 
     /// The family with this name. Error: `NotFound`, listing the names that there are.
     pub fn column_family(&self, name: &str) -> Result<ColumnFamily> {
         let families = self.core().families.load();
         match families.named(name) {
-            Some(family) => Ok(ColumnFamily { family: Arc::clone(family) }),
+            Some(family) => Ok(ColumnFamily {
+                family: Arc::clone(family),
+            }),
             None => {
-                let names: Vec<_> = families.by_id.values().map(|family| family.name.as_str()).collect();
+                let names: Vec<_> = families
+                    .by_id
+                    .values()
+                    .map(|family| family.name.as_str())
+                    .collect();
                 Err(Error::new(
                     ErrorKind::NotFound,
-                    format!("there is no column family '{name}'; there are: {}", names.join(", ")),
+                    format!(
+                        "there is no column family '{name}'; there are: {}",
+                        names.join(", ")
+                    ),
                 ))
             }
         }
@@ -67,7 +78,13 @@ impl Db {
 
     /// All families' names, in the order in which they were created.
     pub fn column_family_names(&self) -> Vec<String> {
-        self.core().families.load().by_id.values().map(|family| family.name.clone()).collect()
+        self.core()
+            .families
+            .load()
+            .by_id
+            .values()
+            .map(|family| family.name.clone())
+            .collect()
     }
 
     /// Creates a family. Errors: `InvalidArgument` if the name is taken, empty or over-long, or an option is out of
@@ -169,14 +186,21 @@ impl Core {
     }
 
     pub(super) fn check_not_read_only(&self) -> Result<()> {
-        if self.options.read_only { Err(handle::opened_read_only()) } else { Ok(()) }
+        if self.options.read_only {
+            Err(handle::opened_read_only())
+        } else {
+            Ok(())
+        }
     }
 
     /// Stores changed settings in the manifest, then lets them take effect.
     pub(super) fn store_family_options(&self, family: &Family, options: ColumnFamilyOptions) -> Result<()> {
         let mut manifest = self.manifest.lock();
         if family.dropped() {
-            return Err(Error::invalid(format!("column family '{}' was dropped", family.name)));
+            return Err(Error::invalid(format!(
+                "column family '{}' was dropped",
+                family.name
+            )));
         }
         let mut edit = VersionEdit::of(family.id);
         edit.options = Some(options.to_text());

@@ -55,7 +55,9 @@ impl Db {
     }
 
     pub(super) fn from_core(core: Arc<Core>) -> Self {
-        Self { owner: Arc::new(Owner { core }) }
+        Self {
+            owner: Arc::new(Owner { core }),
+        }
     }
 
     pub(super) fn core(&self) -> &Arc<Core> {
@@ -92,7 +94,13 @@ impl Db {
 
     /// Sets `key` to `value`.
     pub fn put(&self, key: &[u8], value: &[u8]) -> Result<()> {
-        self.write_one(DEFAULT_COLUMN_FAMILY, ValueKind::Put, key, value, &WriteOptions::default())
+        self.write_one(
+            DEFAULT_COLUMN_FAMILY,
+            ValueKind::Put,
+            key,
+            value,
+            &WriteOptions::default(),
+        )
     }
 
     /// Sets `key` to `value` in a column family.
@@ -107,7 +115,13 @@ impl Db {
 
     /// Removes `key`.
     pub fn delete(&self, key: &[u8]) -> Result<()> {
-        self.write_one(DEFAULT_COLUMN_FAMILY, ValueKind::Delete, key, &[], &WriteOptions::default())
+        self.write_one(
+            DEFAULT_COLUMN_FAMILY,
+            ValueKind::Delete,
+            key,
+            &[],
+            &WriteOptions::default(),
+        )
     }
 
     /// Removes `key` from a column family.
@@ -117,27 +131,57 @@ impl Db {
 
     /// Removes a key that was put once; see [`WriteBatch::single_delete`].
     pub fn single_delete(&self, key: &[u8]) -> Result<()> {
-        self.write_one(DEFAULT_COLUMN_FAMILY, ValueKind::SingleDelete, key, &[], &WriteOptions::default())
+        self.write_one(
+            DEFAULT_COLUMN_FAMILY,
+            ValueKind::SingleDelete,
+            key,
+            &[],
+            &WriteOptions::default(),
+        )
     }
 
     /// Removes all keys from `start` up to `end` (exclusive).
     pub fn delete_range(&self, start: &[u8], end: &[u8]) -> Result<()> {
-        self.write_one(DEFAULT_COLUMN_FAMILY, ValueKind::RangeDelete, start, end, &WriteOptions::default())
+        self.write_one(
+            DEFAULT_COLUMN_FAMILY,
+            ValueKind::RangeDelete,
+            start,
+            end,
+            &WriteOptions::default(),
+        )
     }
 
     /// Removes all keys from `start` up to `end` (exclusive) from a column family.
     pub fn delete_range_cf(&self, family: &ColumnFamily, start: &[u8], end: &[u8]) -> Result<()> {
-        self.write_one(family.id(), ValueKind::RangeDelete, start, end, &WriteOptions::default())
+        self.write_one(
+            family.id(),
+            ValueKind::RangeDelete,
+            start,
+            end,
+            &WriteOptions::default(),
+        )
     }
 
     /// Applies the merge operator's `operand` to `key`. Without an operator reads of the key fail.
     pub fn merge(&self, key: &[u8], operand: &[u8]) -> Result<()> {
-        self.write_one(DEFAULT_COLUMN_FAMILY, ValueKind::Merge, key, operand, &WriteOptions::default())
+        self.write_one(
+            DEFAULT_COLUMN_FAMILY,
+            ValueKind::Merge,
+            key,
+            operand,
+            &WriteOptions::default(),
+        )
     }
 
     /// Applies the merge operator's `operand` to `key` in a column family.
     pub fn merge_cf(&self, family: &ColumnFamily, key: &[u8], operand: &[u8]) -> Result<()> {
-        self.write_one(family.id(), ValueKind::Merge, key, operand, &WriteOptions::default())
+        self.write_one(
+            family.id(),
+            ValueKind::Merge,
+            key,
+            operand,
+            &WriteOptions::default(),
+        )
     }
 
     /// Pins the database as it is now. Versions that a snapshot sees are kept until its last clone is dropped.
@@ -189,7 +233,11 @@ impl Db {
         }
         let durability = options.durability.unwrap_or_else(|| core.default_durability());
         let (count, bytes) = (batch.count(), batch.as_bytes().len());
-        let request = Request { batch, durability, no_wait: options.no_wait };
+        let request = Request {
+            batch,
+            durability,
+            no_wait: options.no_wait,
+        };
         let (batch, result) = core.pipeline.commit(core, request);
         if result.is_ok() {
             core.metrics.writes.add(u64::from(count));

@@ -69,10 +69,15 @@ impl Health {
     /// The worst trouble there is.
     pub fn current(&self) -> Option<Error> {
         let fatal = self.fatal.load().as_deref().cloned();
-        fatal.or_else(|| self.flush_error()).or_else(|| self.compaction_error())
+        fatal
+            .or_else(|| self.flush_error())
+            .or_else(|| self.compaction_error())
     }
 }
 
 fn read_only(cause: &Error) -> Error {
-    Error::new(ErrorKind::ReadOnly, format!("the database no longer takes writes, because: {cause}"))
+    Error::new(
+        ErrorKind::ReadOnly,
+        format!("the database no longer takes writes, because: {cause}"),
+    )
 }

@@ -40,7 +40,10 @@ impl Db {
     pub fn iter_many(&self, families: &[&ColumnFamily], options: &ReadOptions) -> Result<Vec<Iter>> {
         let mut options = options.clone();
         options.snapshot.get_or_insert_with(|| self.snapshot());
-        families.iter().map(|family| self.iter_cf(family, options.clone())).collect()
+        families
+            .iter()
+            .map(|family| self.iter_cf(family, options.clone()))
+            .collect()
     }
 }
 
@@ -61,14 +64,24 @@ impl Iter {
         )
         .map_err(|error| error.in_column_family(&family.name))?;
         core.metrics.iterators_opened.add(1);
-        Ok(Self { core, family, options, cursor, _snapshot: snapshot })
+        Ok(Self {
+            core,
+            family,
+            options,
+            cursor,
+            _snapshot: snapshot,
+        })
     }
 
     /// Shows the rows of now (or of the options' snapshot) and lets go of files that are not needed for them. Not
     /// positioned afterwards.
     pub fn refresh(&mut self) -> Result<()> {
         self.core.check_open()?;
-        *self = Self::new(Arc::clone(&self.core), Arc::clone(&self.family), self.options.clone())?;
+        *self = Self::new(
+            Arc::clone(&self.core),
+            Arc::clone(&self.family),
+            self.options.clone(),
+        )?;
         Ok(())
     }
 
@@ -104,7 +117,10 @@ impl Iter {
 
     /// Moves to the next row; does nothing while not valid.
     #[inline]
-    #[expect(clippy::should_implement_trait, reason = "the field's word for moving a cursor; it gives no item")]
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "the field's word for moving a cursor; it gives no item"
+    )]
     pub fn next(&mut self) -> Result<()> {
         self.cursor.next()
     }
@@ -118,13 +134,21 @@ impl Iter {
     /// The key it stands on; empty while not valid.
     #[inline]
     pub fn key(&self) -> &[u8] {
-        if self.cursor.valid() { self.cursor.key() } else { &[] }
+        if self.cursor.valid() {
+            self.cursor.key()
+        } else {
+            &[]
+        }
     }
 
     /// The value it stands on; empty while not valid.
     #[inline]
     pub fn value(&self) -> &[u8] {
-        if self.cursor.valid() { self.cursor.value() } else { &[] }
+        if self.cursor.valid() {
+            self.cursor.value()
+        } else {
+            &[]
+        }
     }
 
     fn positioned(&self) -> Result<()> {
@@ -141,6 +165,9 @@ impl Drop for Iter {
 
 impl fmt::Debug for Iter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Iter").field("family", &self.family.name).field("valid", &self.valid()).finish()
+        f.debug_struct("Iter")
+            .field("family", &self.family.name)
+            .field("valid", &self.valid())
+            .finish()
     }
 }

@@ -31,7 +31,10 @@ pub(super) struct Running {
 
 impl Running {
     pub fn context(&self, family: u32) -> PickerContext<'_> {
-        PickerContext { running: self.jobs.get(&family).map_or(&[], Vec::as_slice), max_job_bytes: 0 }
+        PickerContext {
+            running: self.jobs.get(&family).map_or(&[], Vec::as_slice),
+            max_job_bytes: 0,
+        }
     }
 
     /// Makes a plan known to the next one who picks. False if another job has one of its files.
@@ -110,7 +113,11 @@ impl Core {
         }
         let tables: Vec<Arc<Memtable>> = sealed.iter().map(|buffer| Arc::clone(&buffer.table)).collect();
         let options = family.options();
-        let files = flush::run(&tables, self.snapshots.sequences(), &self.output_context(&options, 0))?;
+        let files = flush::run(
+            &tables,
+            self.snapshots.sequences(),
+            &self.output_context(&options, 0),
+        )?;
         let mut edit = VersionEdit::of(family.id);
         let mut bytes = 0;
         for file in files {
@@ -142,7 +149,9 @@ impl Core {
 
     /// Picks and runs a compaction of the family that needs it most.
     fn compact_one(&self) -> bool {
-        let Some((family, plan)) = self.pick() else { return false };
+        let Some((family, plan)) = self.pick() else {
+            return false;
+        };
         // Others may find more to do beside this one.
         self.wake();
         let result = self.run_plan(&family, &plan);
@@ -218,7 +227,8 @@ impl Core {
             .map(|(_, file)| file.size_bytes)
             .sum();
         if drained > 0 {
-            self.admission.record_drain(drained, started, self.env.clock.now());
+            self.admission
+                .record_drain(drained, started, self.env.clock.now());
         }
         self.share_memory();
         Ok(())
@@ -226,9 +236,15 @@ impl Core {
 
     /// Into how many key ranges a plan may be split: threads that have nothing else to do, and this one.
     fn ranges_for(&self, plan: &Plan) -> usize {
-        let idle = self.scheduler().map_or(0, |scheduler| scheduler.idle_compactors());
+        let idle = self
+            .scheduler()
+            .map_or(0, |scheduler| scheduler.idle_compactors());
         let by_hand = matches!(plan.reason, Reason::Manual | Reason::Bulk);
-        let threads = if by_hand { self.scheduler().map_or(1, |s| s.compactors()) } else { idle + 1 };
+        let threads = if by_hand {
+            self.scheduler().map_or(1, |s| s.compactors())
+        } else {
+            idle + 1
+        };
         threads.clamp(1, self.options.subcompactions_max)
     }
 
@@ -243,14 +259,23 @@ impl Core {
         let old: Vec<Arc<FileMeta>> = if rewritten {
             let version = &family.view().version;
             let removed = |file: &FileMeta| edit.removed.iter().any(|(_, number)| *number == file.number);
-            version.files().map(|(_, file)| file).filter(|file| removed(file)).cloned().collect()
+            version
+                .files()
+                .map(|(_, file)| file)
+                .filter(|file| removed(file))
+                .cloned()
+                .collect()
         } else {
             Vec::new()
         };
-        self.commit_edits(&mut manifest, vec![edit.clone()]).inspect_err(|_| self.remove_files(new_files()))?;
+        self.commit_edits(&mut manifest, vec![edit.clone()])
+            .inspect_err(|_| self.remove_files(new_files()))?;
         family.change_view(|view| {
             let version = Arc::new(view.version.apply(edit)?);
-            Ok(View { version, ..View::clone(view) })
+            Ok(View {
+                version,
+                ..View::clone(view)
+            })
         })?;
         drop(manifest);
         for file in old {
@@ -291,8 +316,14 @@ impl Core {
     pub(super) fn release_wal(&self) {
         let wal = self.wal.lock();
         let families = self.families.load();
-        let needed = families.by_id.values().filter_map(|family| needed_wal(family)).min();
-        let Some((writing, _)) = wal.live().pop() else { return };
+        let needed = families
+            .by_id
+            .values()
+            .filter_map(|family| needed_wal(family))
+            .min();
+        let Some((writing, _)) = wal.live().pop() else {
+            return;
+        };
         // Without any unflushed row, only the segment being written stays.
         if let Err(error) = wal.retire_below(needed.unwrap_or(writing)) {
             tracing::warn!(%error, "can't release a WAL segment");
@@ -364,5 +395,10 @@ fn without(view: &View, flushed: &[Arc<Buffer>], version: Arc<crate::version::Ve
 fn log_number_after(family: &Family, flushed: &[Arc<Buffer>]) -> u64 {
     let view = family.view();
     let left = |buffer: &&Arc<Buffer>| !flushed.iter().any(|gone| Arc::ptr_eq(gone, buffer));
-    view.sealed.iter().rev().find(left).unwrap_or(&view.active).wal_number()
+    view.sealed
+        .iter()
+        .rev()
+        .find(left)
+        .unwrap_or(&view.active)
+        .wal_number()
 }

@@ -50,7 +50,9 @@ impl Db {
     pub fn wait_idle(&self) -> Result<()> {
         let core = self.core();
         core.check_open()?;
-        let Some(scheduler) = core.scheduler() else { return Ok(()) };
+        let Some(scheduler) = core.scheduler() else {
+            return Ok(());
+        };
         scheduler.wake();
         let mut failure = None;
         scheduler.wait_until(|| {
@@ -95,14 +97,22 @@ impl Core {
         // Sealed memtables leave the view oldest first, so the newest one's leaving says it all.
         let flushed = || {
             newest.iter().all(|(family, buffer)| {
-                family.dropped() || !family.view().sealed.iter().any(|sealed| Arc::ptr_eq(sealed, buffer))
+                family.dropped()
+                    || !family
+                        .view()
+                        .sealed
+                        .iter()
+                        .any(|sealed| Arc::ptr_eq(sealed, buffer))
             })
         };
         self.flushes.wait(|| {
             if flushed() {
                 return Some(Ok(()));
             }
-            self.health.flush_error().map(Err).or_else(|| self.check_open().err().map(Err))
+            self.health
+                .flush_error()
+                .map(Err)
+                .or_else(|| self.check_open().err().map(Err))
         })
     }
 
@@ -117,9 +127,8 @@ impl Core {
     }
 
     fn compact_steps(&self, family: &Arc<Family>, start: Option<&[u8]>, end: Option<&[u8]>) -> Result<()> {
-        let bulk = start.is_none()
-            && end.is_none()
-            && family.options().compaction_style == CompactionStyle::Manual;
+        let bulk =
+            start.is_none() && end.is_none() && family.options().compaction_style == CompactionStyle::Manual;
         let mut cursor = RangeCursor::default();
         loop {
             self.check_open()?;
@@ -133,7 +142,10 @@ impl Core {
                         RangeStep::Blocked
                     } else {
                         picker::plan_bulk(&version, &options, &context).map_or(RangeStep::Done, |plan| {
-                            RangeStep::Run { plan: Box::new(plan), next: RangeCursor::default() }
+                            RangeStep::Run {
+                                plan: Box::new(plan),
+                                next: RangeCursor::default(),
+                            }
                         })
                     }
                 } else {

@@ -51,7 +51,12 @@ pub struct Opener {
 impl Opener {
     /// With these settings.
     pub fn new(options: Options) -> Self {
-        Self { options, families: BTreeMap::new(), create_missing: false, env: None }
+        Self {
+            options,
+            families: BTreeMap::new(),
+            create_missing: false,
+            env: None,
+        }
     }
 
     /// Opens the family `name` with these settings instead of the stored ones.
@@ -95,7 +100,10 @@ impl Opener {
                 continue;
             }
             if !self.create_missing {
-                return Err(Error::new(ErrorKind::NotFound, format!("there is no column family '{name}'")));
+                return Err(Error::new(
+                    ErrorKind::NotFound,
+                    format!("there is no column family '{name}'"),
+                ));
             }
             db.create_column_family(&name, family)?;
         }
@@ -148,7 +156,11 @@ fn open_core(
         next_file_number: AtomicU64::new(next_file_number),
         metrics: &metrics,
     };
-    let recovered = if fresh { Recovered::default() } else { recover::replay(&recovering)? };
+    let recovered = if fresh {
+        Recovered::default()
+    } else {
+        recover::replay(&recovering)?
+    };
     let next_file_number = recovering.next_file_number.into_inner();
 
     let core = assemble(Parts {
@@ -187,7 +199,18 @@ struct Parts {
 
 /// Builds the core: a fresh manifest that includes what recovery flushed, a fresh WAL segment, the families.
 fn assemble(parts: Parts) -> Result<Core> {
-    let Parts { env, dir, options, lock, mut state, tables, arena_pool, family_options, metrics, .. } = parts;
+    let Parts {
+        env,
+        dir,
+        options,
+        lock,
+        mut state,
+        tables,
+        arena_pool,
+        family_options,
+        metrics,
+        ..
+    } = parts;
     let mut recovered = parts.recovered;
     let next_file_number = AtomicU64::new(parts.next_file_number);
     let new_number = || next_file_number.fetch_add(1, Ordering::Relaxed);
@@ -221,13 +244,20 @@ fn assemble(parts: Parts) -> Result<Core> {
             }
             if let Some(options) = family_options.get(&family) {
                 edit.options = Some(options.to_text());
-                edit.merge_operator =
-                    Some(options.merge_operator.as_ref().map_or(String::new(), |m| m.name().to_owned()));
+                edit.merge_operator = Some(
+                    options
+                        .merge_operator
+                        .as_ref()
+                        .map_or(String::new(), |m| m.name().to_owned()),
+                );
             }
             state.apply(&edit)?;
         }
-        state.next_file_number = state.next_file_number.max(next_file_number.load(Ordering::Relaxed));
-        Manifest::create(Arc::clone(&env.fs), dir.clone(), state.clone(), new_number())?
+        let number = new_number();
+        state.next_file_number = state
+            .next_file_number
+            .max(next_file_number.load(Ordering::Relaxed));
+        Manifest::create(Arc::clone(&env.fs), dir.clone(), state.clone(), number)?
     };
 
     let mut by_id = BTreeMap::new();
@@ -312,17 +342,26 @@ fn start_threads(core: &Arc<Core>) -> Result<()> {
 /// Makes the folder if that is wanted, and takes its lock.
 fn prepare_folder(env: &Env, dir: &Path, options: &Options) -> Result<Option<Box<dyn FileLock>>> {
     let io = |what: &str, error: io::Error| Error::io(what, error).in_file(dir);
-    let exists = env.fs.exists(dir).map_err(|error| io("can't look at the folder", error))?;
+    let exists = env
+        .fs
+        .exists(dir)
+        .map_err(|error| io("can't look at the folder", error))?;
     if !exists {
         if !options.create_if_missing || options.read_only {
             return Err(Error::new(ErrorKind::NotFound, "there is no database").in_file(dir));
         }
-        env.fs.create_dir_all(dir).map_err(|error| io("can't create the folder", error))?;
+        env.fs
+            .create_dir_all(dir)
+            .map_err(|error| io("can't create the folder", error))?;
     }
     if options.read_only {
         return Ok(None);
     }
-    if !env.fs.exists(&FileKind::Current.path(dir)).map_err(|error| io("can't look at the folder", error))? {
+    if !env
+        .fs
+        .exists(&FileKind::Current.path(dir))
+        .map_err(|error| io("can't look at the folder", error))?
+    {
         // Before the lock file is made: a folder of somebody else's stays as it is.
         check_folder_is_free(env, dir)?;
         if !options.create_if_missing {
@@ -343,11 +382,16 @@ fn prepare_folder(env: &Env, dir: &Path, options: &Options) -> Result<Option<Box
 
 /// Refuses to make a database among files that are not its own.
 fn check_folder_is_free(env: &Env, dir: &Path) -> Result<()> {
-    let names = env.fs.list(dir).map_err(|error| Error::io("can't list the folder", error).in_file(dir))?;
+    let names = env
+        .fs
+        .list(dir)
+        .map_err(|error| Error::io("can't list the folder", error).in_file(dir))?;
     for name in names {
         match FileKind::parse(&name) {
             Some(FileKind::Table(_) | FileKind::Blob(_)) => {
-                return Err(Error::corruption(format!("the folder holds {name}, but no CURRENT file")).in_file(dir));
+                return Err(
+                    Error::corruption(format!("the folder holds {name}, but no CURRENT file")).in_file(dir),
+                );
             }
             // What an interrupted creation leaves.
             Some(_) => {}
@@ -365,8 +409,10 @@ fn check_folder_is_free(env: &Env, dir: &Path) -> Result<()> {
 /// The state that the manifest gives, or that of a new database.
 fn load_state(env: &Env, dir: &Path, options: &Options) -> Result<(VersionState, bool)> {
     let current = FileKind::Current.path(dir);
-    let exists =
-        env.fs.exists(&current).map_err(|error| Error::io("can't look at the folder", error).in_file(dir))?;
+    let exists = env
+        .fs
+        .exists(&current)
+        .map_err(|error| Error::io("can't look at the folder", error).in_file(dir))?;
     if exists {
         if options.error_if_exists {
             return Err(Error::invalid("a database exists already, and error_if_exists is set").in_file(dir));
@@ -376,7 +422,8 @@ fn load_state(env: &Env, dir: &Path, options: &Options) -> Result<(VersionState,
     if options.read_only {
         return Err(Error::new(ErrorKind::NotFound, "there is no database in this folder").in_file(dir));
     }
-    let mut state = VersionState::new(u128::from(env.random.next_u64()) << 64 | u128::from(env.random.next_u64()));
+    let mut state =
+        VersionState::new(u128::from(env.random.next_u64()) << 64 | u128::from(env.random.next_u64()));
     let default = &options.default_column_family;
     let mut edit = VersionEdit::of(DEFAULT_COLUMN_FAMILY);
     edit.create = Some(record(DEFAULT_NAME, default));
@@ -395,19 +442,27 @@ pub(super) fn record(name: &str, options: &ColumnFamilyOptions) -> ColumnFamilyR
     ColumnFamilyRecord {
         name: name.to_owned(),
         comparator: options.key_order.name().to_owned(),
-        merge_operator: options.merge_operator.as_ref().map(|operator| operator.name().to_owned()),
+        merge_operator: options
+            .merge_operator
+            .as_ref()
+            .map(|operator| operator.name().to_owned()),
         options: options.to_text(),
     }
 }
 
 /// The settings with which a stored family is opened: the given ones if they fit, else the stored ones.
-fn settings_of(family: &ColumnFamilyState, given: Option<&ColumnFamilyOptions>) -> Result<ColumnFamilyOptions> {
+fn settings_of(
+    family: &ColumnFamilyState,
+    given: Option<&ColumnFamilyOptions>,
+) -> Result<ColumnFamilyOptions> {
     let record = &family.record;
     let mut options = match given {
         Some(given) => given.clone(),
         None => {
             let mut options = ColumnFamilyOptions::default();
-            options.apply_text(&record.options).map_err(|error| error.in_column_family(&record.name))?;
+            options
+                .apply_text(&record.options)
+                .map_err(|error| error.in_column_family(&record.name))?;
             options
         }
     };
@@ -417,16 +472,20 @@ fn settings_of(family: &ColumnFamilyState, given: Option<&ColumnFamilyOptions>) 
             Some("esker.append") => Some(Arc::new(AppendOperator::default())),
             Some("esker.u64-add") => Some(Arc::new(U64AddOperator)),
             Some(name) => {
-                return Err(Error::invalid(format!("the merge operator '{name}' is needed to open it"))
-                    .in_column_family(&record.name));
+                return Err(
+                    Error::invalid(format!("the merge operator '{name}' is needed to open it"))
+                        .in_column_family(&record.name),
+                );
             }
         };
     } else if let (Some(stored), Some(now)) = (&record.merge_operator, &options.merge_operator)
         && stored != now.name()
     {
         let now = now.name();
-        return Err(Error::invalid(format!("its operands are merged by '{stored}', not by '{now}'"))
-            .in_column_family(&record.name));
+        return Err(
+            Error::invalid(format!("its operands are merged by '{stored}', not by '{now}'"))
+                .in_column_family(&record.name),
+        );
     }
     family.check_order(&options.key_order)?;
     // Levels are never lost by opening with fewer of them.
@@ -436,8 +495,15 @@ fn settings_of(family: &ColumnFamilyState, given: Option<&ColumnFamilyOptions>) 
 
 /// The highest number in any file name, so that none is used twice.
 fn highest_number(env: &Env, dir: &Path) -> Result<u64> {
-    let names = env.fs.list(dir).map_err(|error| Error::io("can't list the folder", error).in_file(dir))?;
-    Ok(names.iter().filter_map(|name| FileKind::parse(name)?.number()).max().unwrap_or(0))
+    let names = env
+        .fs
+        .list(dir)
+        .map_err(|error| Error::io("can't list the folder", error).in_file(dir))?;
+    Ok(names
+        .iter()
+        .filter_map(|name| FileKind::parse(name)?.number())
+        .max()
+        .unwrap_or(0))
 }
 
 /// Removes what the manifest, which is durable by now, proves dead; WAL segments are kept to be used again.
@@ -449,9 +515,14 @@ fn remove_dead_files(
     segments: &WalSegments,
     wal_number: u64,
 ) -> Result<()> {
-    let names = env.fs.list(dir).map_err(|error| Error::io("can't list the folder", error).in_file(dir))?;
+    let names = env
+        .fs
+        .list(dir)
+        .map_err(|error| Error::io("can't list the folder", error).in_file(dir))?;
     for name in names {
-        let Some(kind) = FileKind::parse(&name) else { continue };
+        let Some(kind) = FileKind::parse(&name) else {
+            continue;
+        };
         if matches!(kind, FileKind::Wal(_)) || !state.is_obsolete(kind, manifest_number) {
             continue;
         }

@@ -75,20 +75,29 @@ impl Db {
             "files" => view.version.file_count().to_string(),
             "levels" => {
                 let levels = view.version.levels().iter();
-                levels.map(|level| level.len().to_string()).collect::<Vec<_>>().join(" ")
+                levels
+                    .map(|level| level.len().to_string())
+                    .collect::<Vec<_>>()
+                    .join(" ")
             }
             "pending-compaction-bytes" => picker::estimate_debt(&view.version, &options).to_string(),
             "write-pressure" => format!("{:.3}", family.family.pressure()),
             "snapshots" => core.snapshots.count().to_string(),
             "iterators" => {
                 let closed = core.metrics.iterators_closed.get();
-                core.metrics.iterators_opened.get().saturating_sub(closed).to_string()
+                core.metrics
+                    .iterators_opened
+                    .get()
+                    .saturating_sub(closed)
+                    .to_string()
             }
             "cache-bytes" => core.tables.block_cache().used_bytes().to_string(),
             "stats" => self.stats().to_string(),
             _ => {
                 let known = PROPERTIES.join(", ");
-                return Err(Error::invalid(format!("there is no property '{name}'; there are: {known}")));
+                return Err(Error::invalid(format!(
+                    "there is no property '{name}'; there are: {known}"
+                )));
             }
         })
     }
@@ -103,7 +112,10 @@ impl Db {
             let levels = version.levels().iter().enumerate().map(|(i, level)| LevelStats {
                 files: level.len(),
                 bytes: level.size_bytes(),
-                score: scores.iter().find(|score| score.level == i).map_or(0.0, |score| score.score),
+                score: scores
+                    .iter()
+                    .find(|score| score.level == i)
+                    .map_or(0.0, |score| score.score),
             });
             (family.name.clone(), levels.collect())
         });
@@ -116,7 +128,11 @@ impl Db {
             open_tables: core.tables.open_count(),
             snapshots: core.snapshots.count(),
             wal_live_bytes: core.wal.lock().live_bytes(),
-            table_bytes: families.by_id.values().map(|family| family.view().version.size_bytes()).sum(),
+            table_bytes: families
+                .by_id
+                .values()
+                .map(|family| family.view().version.size_bytes())
+                .sum(),
             levels: levels.collect(),
             trouble: core.health.current(),
         }
@@ -151,7 +167,11 @@ impl std::fmt::Display for Stats {
             writeln!(f, "column family {name}")?;
             writeln!(f, "  level  files        bytes  score")?;
             for (i, level) in levels.iter().enumerate().filter(|(_, level)| level.files > 0) {
-                writeln!(f, "  {i:>5}  {:>5}  {:>11}  {:>5.2}", level.files, level.bytes, level.score)?;
+                writeln!(
+                    f,
+                    "  {i:>5}  {:>5}  {:>11}  {:>5.2}",
+                    level.files, level.bytes, level.score
+                )?;
             }
         }
         let now = [

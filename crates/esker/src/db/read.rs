@@ -85,8 +85,16 @@ impl Core {
         let sequence = self.read_sequence(options)?;
         let family_options = family.options();
         let operator = family_options.merge_operator.as_deref();
-        get_from_view(&view, &self.tables, key, sequence, options, operator, &self.metrics)
-            .map_err(|error| error.in_column_family(&family.name))
+        get_from_view(
+            &view,
+            &self.tables,
+            key,
+            sequence,
+            options,
+            operator,
+            &self.metrics,
+        )
+        .map_err(|error| error.in_column_family(&family.name))
     }
 
     /// What a read with these options sees. Call after the view was pinned.

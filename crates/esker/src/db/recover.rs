@@ -55,7 +55,10 @@ pub(super) struct Recovered {
 
 /// Replays all segments that any family still needs.
 pub(super) fn replay(context: &Context<'_>) -> Result<Recovered> {
-    let mut replay = Replay { context, recovered: Recovered::default() };
+    let mut replay = Replay {
+        context,
+        recovered: Recovered::default(),
+    };
     let segments = replay.segments()?;
     for (i, &number) in segments.iter().enumerate() {
         let later = &segments[i + 1..];
@@ -67,10 +70,16 @@ pub(super) fn replay(context: &Context<'_>) -> Result<Recovered> {
         };
         if stop {
             // What lies behind is not part of the database any more, but kept for whoever wants to look.
-            tracing::error!(number, later = later.len(), "replay ends at a damaged WAL segment");
+            tracing::error!(
+                number,
+                later = later.len(),
+                "replay ends at a damaged WAL segment"
+            );
             if context.options.recovery_mode == RecoveryMode::Absolute {
                 let path = FileKind::Wal(number).path(context.dir);
-                return Err(Error::corruption("the WAL goes on behind a segment whose end is missing").in_file(&path));
+                return Err(
+                    Error::corruption("the WAL goes on behind a segment whose end is missing").in_file(&path),
+                );
             }
             replay.recovered.report.damages = replay.recovered.report.damages.max(1);
             replay.recovered.aside.push(number);
@@ -83,8 +92,14 @@ pub(super) fn replay(context: &Context<'_>) -> Result<Recovered> {
             replay.flush(family)?;
         }
     }
-    context.metrics.recovery_lost_bytes.add(replay.recovered.report.lost_bytes);
-    context.metrics.recovery_skipped.add(replay.recovered.report.damages);
+    context
+        .metrics
+        .recovery_lost_bytes
+        .add(replay.recovered.report.lost_bytes);
+    context
+        .metrics
+        .recovery_skipped
+        .add(replay.recovered.report.damages);
     Ok(replay.recovered)
 }
 
@@ -174,7 +189,10 @@ impl Replay<'_> {
         let path = FileKind::Wal(number).path(context.dir);
         let file = context.env.fs.open(&path, IoMode::Buffered);
         let file = file.map_err(|error| Error::io("can't open a WAL segment", error).in_file(&path))?;
-        let id = SegmentId { db_id: context.database_id, number };
+        let id = SegmentId {
+            db_id: context.database_id,
+            number,
+        };
         WalReader::new(file, &path, id, context.options.recovery_mode)
     }
 
@@ -187,9 +205,14 @@ impl Replay<'_> {
         let mut sequence = batch.sequence();
         for entry in batch.iter() {
             let entry = entry?;
-            let needed = self.context.state.family(entry.family).is_some_and(|family| segment >= family.log_number);
+            let needed = self
+                .context
+                .state
+                .family(entry.family)
+                .is_some_and(|family| segment >= family.log_number);
             if needed {
-                self.memtable(entry.family)?.insert(sequence, entry.kind, entry.key, entry.value);
+                self.memtable(entry.family)?
+                    .insert(sequence, entry.kind, entry.key, entry.value);
             }
             sequence += 1;
         }
@@ -206,7 +229,13 @@ impl Replay<'_> {
         Ok(self.recovered.memtables.entry(family).or_insert_with(|| {
             // Rows may be read at once, so never the vector.
             let budget_bytes = options.memtable_bytes as usize;
-            Memtable::new(MemtableKind::Ordered, options.key_order.clone(), 0, budget_bytes, context.arena_pool)
+            Memtable::new(
+                MemtableKind::Ordered,
+                options.key_order.clone(),
+                0,
+                budget_bytes,
+                context.arena_pool,
+            )
         }))
     }
 
@@ -222,7 +251,9 @@ impl Replay<'_> {
     }
 
     fn flush(&mut self, family: u32) -> Result<()> {
-        let Some(table) = self.recovered.memtables.remove(&family) else { return Ok(()) };
+        let Some(table) = self.recovered.memtables.remove(&family) else {
+            return Ok(());
+        };
         let context = self.context;
         table.seal();
         let throttle = Throttle::default();

@@ -23,7 +23,9 @@ impl Db {
         for (name, value) in changes {
             if !CHANGEABLE.contains(name) {
                 let names = CHANGEABLE.join(", ");
-                return Err(Error::invalid(format!("option {name} can't change while running; these can: {names}")));
+                return Err(Error::invalid(format!(
+                    "option {name} can't change while running; these can: {names}"
+                )));
             }
             options.set(name, value)?;
         }

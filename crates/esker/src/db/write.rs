@@ -74,19 +74,25 @@ impl CommitTarget for Core {
     }
 
     fn log(&self, token: &mut Token, group: &[Request]) -> Result<()> {
-        let logged = |request: &&Request| {
-            request.durability != Durability::None && request.batch.sequence() != 0
-        };
+        let logged =
+            |request: &&Request| request.durability != Durability::None && request.batch.sequence() != 0;
         let mut sync = false;
         let mut bytes = 0;
         if let Some(wal) = &mut token.wal {
             let appended = if let [request] = group {
                 sync = request.durability == Durability::Sync;
-                if logged(&request) { wal.append(request.batch.as_bytes()) } else { Ok(0) }
+                if logged(&request) {
+                    wal.append(request.batch.as_bytes())
+                } else {
+                    Ok(0)
+                }
             } else {
                 sync = group.iter().any(|request| request.durability == Durability::Sync);
-                let batches: Vec<&[u8]> =
-                    group.iter().filter(logged).map(|request| request.batch.as_bytes()).collect();
+                let batches: Vec<&[u8]> = group
+                    .iter()
+                    .filter(logged)
+                    .map(|request| request.batch.as_bytes())
+                    .collect();
                 wal.append_group(&batches)
             };
             match appended {
@@ -121,7 +127,13 @@ impl CommitTarget for Core {
             view.active.note_wal(token.wal_number);
             for entry in batch.iter() {
                 let entry = entry?;
-                table.insert_with(&mut token.default_hint, sequence, entry.kind, entry.key, entry.value);
+                table.insert_with(
+                    &mut token.default_hint,
+                    sequence,
+                    entry.kind,
+                    entry.key,
+                    entry.value,
+                );
                 sequence += 1;
             }
             let limit = family.options().memtable_bytes;
@@ -137,14 +149,19 @@ impl CommitTarget for Core {
                 Some(family) if family.id == entry.family => family,
                 _ => {
                     let Some(family) = token.families.get(entry.family) else {
-                        return Err(Error::bug(format!("column family {} was checked, and is gone", entry.family)));
+                        return Err(Error::bug(format!(
+                            "column family {} was checked, and is gone",
+                            entry.family
+                        )));
                     };
                     last.insert(Arc::clone(family))
                 }
             };
             let view = family.view();
             view.active.note_wal(token.wal_number);
-            view.active.table.insert(sequence, entry.kind, entry.key, entry.value);
+            view.active
+                .table
+                .insert(sequence, entry.kind, entry.key, entry.value);
             sequence += 1;
             if view.active.table.approximate_bytes() as u64 >= family.options().memtable_bytes {
                 note_full(&mut token.full, family);
@@ -184,7 +201,10 @@ impl Core {
     /// Waits for flushes until `room`; fails where they fail.
     fn wait_for_flush(&self, no_wait: bool, room: impl Fn() -> bool) -> Result<()> {
         if no_wait {
-            return Err(Error::new(ErrorKind::Retry, "the write would have to wait for a flush"));
+            return Err(Error::new(
+                ErrorKind::Retry,
+                "the write would have to wait for a flush",
+            ));
         }
         self.wake();
         let started = self.env.clock.now();
@@ -194,10 +214,15 @@ impl Core {
             } else if let Some(error) = self.health.flush_error() {
                 Some(Err(error))
             } else {
-                self.check_open().and_then(|()| self.health.check_writable()).err().map(Err)
+                self.check_open()
+                    .and_then(|()| self.health.check_writable())
+                    .err()
+                    .map(Err)
             }
         });
-        self.metrics.stall_us.add((self.env.clock.now() - started).as_micros() as u64);
+        self.metrics
+            .stall_us
+            .add((self.env.clock.now() - started).as_micros() as u64);
         result
     }
 
@@ -206,7 +231,12 @@ impl Core {
         let pressure = if token.families.by_id.len() == 1 {
             token.families.default.pressure()
         } else {
-            token.families.by_id.values().map(|family| family.pressure()).fold(0.0, f64::max)
+            token
+                .families
+                .by_id
+                .values()
+                .map(|family| family.pressure())
+                .fold(0.0, f64::max)
         };
         if pressure <= 0.0 {
             return Ok(());
@@ -216,7 +246,10 @@ impl Core {
             return Ok(());
         }
         if no_wait {
-            return Err(Error::new(ErrorKind::Retry, "the write would have to wait for compactions"));
+            return Err(Error::new(
+                ErrorKind::Retry,
+                "the write would have to wait for compactions",
+            ));
         }
         self.metrics.stall_us.add(wait.as_micros() as u64);
         self.env.clock.sleep(wait);
@@ -231,10 +264,20 @@ impl Core {
                 self.wait_for_memtable(&family, no_wait)?;
                 self.seal(token, &family)?;
             }
-            let sealed = || token.families.by_id.values().any(|family| !family.view().sealed.is_empty());
+            let sealed = || {
+                token
+                    .families
+                    .by_id
+                    .values()
+                    .any(|family| !family.view().sealed.is_empty())
+            };
             self.wait_for_flush_if(no_wait, || self.memtable_bytes() < limit + limit / 4 || !sealed())?;
         }
-        if token.wal.as_ref().is_some_and(|wal| wal.len() >= self.options.wal_segment_bytes) {
+        if token
+            .wal
+            .as_ref()
+            .is_some_and(|wal| wal.len() >= self.options.wal_segment_bytes)
+        {
             self.rotate_wal(token)?;
         }
         if self.wal.lock().live_bytes() > self.options.wal_bytes_resolved()
@@ -248,7 +291,11 @@ impl Core {
     }
 
     fn wait_for_flush_if(&self, no_wait: bool, room: impl Fn() -> bool) -> Result<()> {
-        if room() { Ok(()) } else { self.wait_for_flush(no_wait, room) }
+        if room() {
+            Ok(())
+        } else {
+            self.wait_for_flush(no_wait, room)
+        }
     }
 
     /// Makes a family's memtable immutable and gives it a new one, with a WAL segment of its own.
@@ -273,7 +320,11 @@ impl Core {
             sealed.push(Arc::clone(&view.active));
             sealed.extend(view.sealed.iter().cloned());
             view.active.table.seal();
-            Ok(View { active, sealed, version: Arc::clone(&view.version) })
+            Ok(View {
+                active,
+                sealed,
+                version: Arc::clone(&view.version),
+            })
         })
     }
 
@@ -338,7 +389,12 @@ impl Core {
         }
         token.default_hint = InsertHint::default();
         let families = Arc::clone(&token.families);
-        self.wait_for_flush_if(false, || families.by_id.values().all(|family| family.view().sealed.is_empty()))?;
+        self.wait_for_flush_if(false, || {
+            families
+                .by_id
+                .values()
+                .all(|family| family.view().sealed.is_empty())
+        })?;
         tracing::info!("writes resume after a failed WAL append");
         token.wal_broken = None;
         Ok(())
@@ -346,7 +402,11 @@ impl Core {
 }
 
 /// An empty memtable for a family with these options.
-pub(super) fn buffer(options: &ColumnFamilyOptions, pool: &Arc<MemtableArenaPool>, wal_number: u64) -> Arc<Buffer> {
+pub(super) fn buffer(
+    options: &ColumnFamilyOptions,
+    pool: &Arc<MemtableArenaPool>,
+    wal_number: u64,
+) -> Arc<Buffer> {
     let table = Memtable::new(
         options.memtable_kind,
         options.key_order.clone(),
@@ -367,9 +427,12 @@ fn largest_active(families: &Families) -> Option<Arc<Family>> {
 }
 
 fn oldest_unflushed(families: &Families) -> Option<Arc<Family>> {
-    families.by_id.values().filter_map(|family| Some((needed_wal(family)?, family))).min_by_key(|(n, _)| *n).map(
-        |(_, family)| Arc::clone(family),
-    )
+    families
+        .by_id
+        .values()
+        .filter_map(|family| Some((needed_wal(family)?, family)))
+        .min_by_key(|(n, _)| *n)
+        .map(|(_, family)| Arc::clone(family))
 }
 
 /// The oldest WAL segment that holds rows of the family that are not in SSTables; `None` if there is none.

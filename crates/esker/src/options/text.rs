@@ -47,7 +47,11 @@ impl ColumnFamilyOptions {
         put("whole_key_filter", &self.whole_key_filter);
         put("filter_bits_per_key", &self.filter_bits_per_key);
         put("block_bytes", &self.block_bytes);
-        let names: Vec<_> = self.compression_per_level.iter().map(|kind| kind.name()).collect();
+        let names: Vec<_> = self
+            .compression_per_level
+            .iter()
+            .map(|kind| kind.name())
+            .collect();
         put("compression_per_level", &names.join(","));
         let style = match self.compaction_style {
             CompactionStyle::Leveled => "leveled",
@@ -95,8 +99,9 @@ impl ColumnFamilyOptions {
             "compression_per_level" => {
                 let wanted = "a list of none, snappy, zlib, lz4, zstd";
                 let kinds = value.split(',').map(|one| Compression::from_name(one.trim()));
-                self.compression_per_level =
-                    kinds.collect::<Option<_>>().ok_or_else(|| bad(name, value, wanted))?;
+                self.compression_per_level = kinds
+                    .collect::<Option<_>>()
+                    .ok_or_else(|| bad(name, value, wanted))?;
             }
             "compaction_style" => {
                 self.compaction_style = match value {
@@ -111,7 +116,11 @@ impl ColumnFamilyOptions {
             "level_size_multiplier" => self.level_size_multiplier = count(name, value)?,
             "levels" => self.levels = count(name, value)?,
             "file_bytes" => self.file_bytes = size(name, value)?,
-            _ => return Err(Error::invalid(format!("there is no column family option named '{name}'"))),
+            _ => {
+                return Err(Error::invalid(format!(
+                    "there is no column family option named '{name}'"
+                )));
+            }
         }
         Ok(())
     }
@@ -140,8 +149,13 @@ fn size(name: &str, value: &str) -> Result<u64> {
         .into_iter()
         .find_map(|(suffix, unit)| Some((value.strip_suffix(suffix)?, unit)))
         .unwrap_or((value, 1));
-    let number: u64 = digits.trim().parse().map_err(|_| bad(name, value, "a size such as 1048576 or 64MiB"))?;
-    number.checked_mul(unit).ok_or_else(|| bad(name, value, "a size that fits in 64 bits"))
+    let number: u64 = digits
+        .trim()
+        .parse()
+        .map_err(|_| bad(name, value, "a size such as 1048576 or 64MiB"))?;
+    number
+        .checked_mul(unit)
+        .ok_or_else(|| bad(name, value, "a size that fits in 64 bits"))
 }
 
 fn count<T: TryFrom<u64>>(name: &str, value: &str) -> Result<T> {
@@ -175,9 +189,12 @@ mod tests {
     #[test]
     fn a_bad_value_is_named_with_what_is_wanted() {
         let mut options = ColumnFamilyOptions::default();
-        for (name, value) in
-            [("memtable_bytes", "lots"), ("compaction_style", "x"), ("prefix_extractor", "fixed"), ("nope", "1")]
-        {
+        for (name, value) in [
+            ("memtable_bytes", "lots"),
+            ("compaction_style", "x"),
+            ("prefix_extractor", "fixed"),
+            ("nope", "1"),
+        ] {
             let error = options.set(name, value).unwrap_err();
             assert!(error.message().contains(name), "{error}");
         }

@@ -23,7 +23,14 @@ impl LevelCursor {
     /// Over a level of `version`; it keeps the version alive.
     pub fn new(version: Arc<Version>, level: usize, tables: Arc<Tables>, options: CursorOptions) -> Self {
         let at = version.level(level).len();
-        Self { version, level, tables, options, at, cursor: None }
+        Self {
+            version,
+            level,
+            tables,
+            options,
+            at,
+            cursor: None,
+        }
     }
 
     fn files(&self) -> &[Arc<FileMeta>] {
@@ -76,7 +83,9 @@ impl LevelCursor {
     }
 
     fn current(&mut self) -> Result<&mut TableCursor> {
-        self.cursor.as_mut().ok_or_else(|| Error::bug("a level cursor was moved while invalid"))
+        self.cursor
+            .as_mut()
+            .ok_or_else(|| Error::bug("a level cursor was moved while invalid"))
     }
 }
 
@@ -98,7 +107,9 @@ impl Cursor for LevelCursor {
 
     fn seek_to_last(&mut self) -> Result<()> {
         let result = (|| {
-            let Some(last) = self.files().len().checked_sub(1) else { return Ok(()) };
+            let Some(last) = self.files().len().checked_sub(1) else {
+                return Ok(());
+            };
             if let Some(cursor) = self.open(last)? {
                 cursor.seek_to_last()?;
             }
@@ -108,7 +119,10 @@ impl Cursor for LevelCursor {
     }
 
     fn seek(&mut self, target: &[u8]) -> Result<()> {
-        let at = self.version.level(self.level).seek(self.version.order(), user_key(target));
+        let at = self
+            .version
+            .level(self.level)
+            .seek(self.version.order(), user_key(target));
         let result = (|| {
             if let Some(cursor) = self.open(at)? {
                 cursor.seek(target)?;
@@ -123,7 +137,11 @@ impl Cursor for LevelCursor {
         if files == 0 {
             return Ok(());
         }
-        let at = self.version.level(self.level).seek(self.version.order(), user_key(target)).min(files - 1);
+        let at = self
+            .version
+            .level(self.level)
+            .seek(self.version.order(), user_key(target))
+            .min(files - 1);
         let result = (|| {
             if let Some(cursor) = self.open(at)? {
                 cursor.seek_for_prev(target)?;
@@ -168,16 +186,23 @@ impl Cursor for LevelCursor {
 
 impl SourceCursor for LevelCursor {
     fn sequence_max(&self) -> Sequence {
-        self.files().get(self.at).map_or(SEQUENCE_MAX, |file| file.sequence_max)
+        self.files()
+            .get(self.at)
+            .map_or(SEQUENCE_MAX, |file| file.sequence_max)
     }
 
     fn skip_covered(&mut self, cover: &Cover<'_>, scratch: &mut Vec<u8>) -> Result<bool> {
         // The default seeks within the level, judged by the bound of the file it stands in: rows of later files may
         // be newer than that, so the jump ends with the file.
-        let Some(file) = self.files().get(self.at).cloned() else { return Ok(false) };
+        let Some(file) = self.files().get(self.at).cloned() else {
+            return Ok(false);
+        };
         let order = self.version.order().clone();
         let from = user_key(self.key());
-        let Some(end) = cover.tombstones.covered_end(&order, from, file.sequence_max, cover.sequence) else {
+        let Some(end) = cover
+            .tombstones
+            .covered_end(&order, from, file.sequence_max, cover.sequence)
+        else {
             return Ok(false);
         };
         if file.ends_before(&order, end) {
@@ -198,10 +223,15 @@ impl SourceCursor for LevelCursor {
     }
 
     fn skip_covered_back(&mut self, cover: &Cover<'_>, scratch: &mut Vec<u8>) -> Result<bool> {
-        let Some(file) = self.files().get(self.at).cloned() else { return Ok(false) };
+        let Some(file) = self.files().get(self.at).cloned() else {
+            return Ok(false);
+        };
         let order = self.version.order().clone();
         let from = user_key(self.key());
-        let Some(start) = cover.tombstones.covered_start(&order, from, file.sequence_max, cover.sequence) else {
+        let Some(start) = cover
+            .tombstones
+            .covered_start(&order, from, file.sequence_max, cover.sequence)
+        else {
             return Ok(false);
         };
         if file.starts_after(&order, start) {

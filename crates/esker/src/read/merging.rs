@@ -72,7 +72,11 @@ pub trait SourceCursor: Cursor {
 }
 
 /// [`SourceCursor::skip_covered`] for a source that one bound is true of.
-pub fn skip_by_seek<C: SourceCursor + ?Sized>(cursor: &mut C, cover: &Cover<'_>, scratch: &mut Vec<u8>) -> Result<bool> {
+pub fn skip_by_seek<C: SourceCursor + ?Sized>(
+    cursor: &mut C,
+    cover: &Cover<'_>,
+    scratch: &mut Vec<u8>,
+) -> Result<bool> {
     let from = user_key(cursor.key());
     let bound = cursor.sequence_max();
     let Some(end) = cover
@@ -88,7 +92,11 @@ pub fn skip_by_seek<C: SourceCursor + ?Sized>(cursor: &mut C, cover: &Cover<'_>,
 }
 
 /// [`SourceCursor::skip_covered_back`] for a source that one bound is true of.
-pub fn skip_back_by_seek<C: SourceCursor + ?Sized>(cursor: &mut C, cover: &Cover<'_>, scratch: &mut Vec<u8>) -> Result<bool> {
+pub fn skip_back_by_seek<C: SourceCursor + ?Sized>(
+    cursor: &mut C,
+    cover: &Cover<'_>,
+    scratch: &mut Vec<u8>,
+) -> Result<bool> {
     let from = user_key(cursor.key());
     let bound = cursor.sequence_max();
     let Some(start) = cover

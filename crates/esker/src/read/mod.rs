@@ -1,8 +1,8 @@
 //! READ 1: point reads and iterators over one pinned view.
 
+mod level;
 pub mod merging;
 pub mod operands;
-mod level;
 mod options;
 pub mod point;
 mod source;

@@ -3,11 +3,11 @@
 use std::ops::{ControlFlow, Deref};
 use std::sync::Arc;
 
+use super::ReadOptions;
 use super::level::LevelCursor;
 use super::merging::{Cover, MergingCursor, SourceCursor, skip_back_by_seek, skip_by_seek};
 use super::point::{PointLookup, PointValue, Step};
 use super::visible::{View as Shown, VisibleCursor};
-use super::ReadOptions;
 use crate::cache::SharedBytes;
 use crate::error::{Error, ErrorKind, Result};
 use crate::key::{Cursor, FragmentedTombstones, SEQUENCE_MAX, Sequence, ValueKind, internal_key};
@@ -142,7 +142,9 @@ impl SourceCursor for AnySource {
 }
 
 fn memtables(view: &View) -> impl Iterator<Item = &Arc<Memtable>> {
-    std::iter::once(&view.active).chain(&view.sealed).map(|buffer| &buffer.table)
+    std::iter::once(&view.active)
+        .chain(&view.sealed)
+        .map(|buffer| &buffer.table)
 }
 
 /// An iterator over what `view` holds at `sequence`.
@@ -155,7 +157,10 @@ pub fn cursor_over_view(
 ) -> Result<VisibleCursor<AnySource>> {
     let version = &view.version;
     let order = version.order();
-    let read = TableReadOptions { verify_checksums: options.verify_checksums, fill_cache: options.fill_cache };
+    let read = TableReadOptions {
+        verify_checksums: options.verify_checksums,
+        fill_cache: options.fill_cache,
+    };
     let cursor_options = CursorOptions {
         read,
         readahead_bytes: options.readahead_bytes,
@@ -176,7 +181,10 @@ pub fn cursor_over_view(
         }
         if level == 0 && in_bounds(file, options, version.order()) {
             let table = tables.get(file, order)?;
-            sources.push(AnySource::Table(Box::new(table.cursor(cursor_options.clone())), file.sequence_max));
+            sources.push(AnySource::Table(
+                Box::new(table.cursor(cursor_options.clone())),
+                file.sequence_max,
+            ));
         }
     }
     for level in 1..version.level_count() {
@@ -195,16 +203,28 @@ pub fn cursor_over_view(
         merge_operator: family.merge_operator.clone(),
         lower_bound: options.lower_bound.clone(),
         upper_bound: options.upper_bound.clone(),
-        prefix_same: if options.prefix_same { family.prefix_extractor } else { None },
+        prefix_same: if options.prefix_same {
+            family.prefix_extractor
+        } else {
+            None
+        },
     };
-    Ok(VisibleCursor::new(MergingCursor::new(order.clone(), sources), &tombstones, shown))
+    Ok(VisibleCursor::new(
+        MergingCursor::new(order.clone(), sources),
+        &tombstones,
+        shown,
+    ))
 }
 
 fn in_bounds(file: &FileMeta, options: &ReadOptions, order: &crate::key::KeyOrder) -> bool {
-    let after = options.upper_bound.as_deref().is_some_and(|upper| {
-        order.compare(file.smallest_user_key(), upper) != std::cmp::Ordering::Less
-    });
-    let before = options.lower_bound.as_deref().is_some_and(|lower| file.ends_before(order, lower));
+    let after = options
+        .upper_bound
+        .as_deref()
+        .is_some_and(|upper| order.compare(file.smallest_user_key(), upper) != std::cmp::Ordering::Less);
+    let before = options
+        .lower_bound
+        .as_deref()
+        .is_some_and(|lower| file.ends_before(order, lower));
     !after && !before
 }
 
@@ -228,7 +248,10 @@ pub fn get_from_view(
         Some(PointValue::Pinned(value)) => value,
         Some(PointValue::Merged(value)) => PinnedValue(Held::Owned(value)),
         Some(PointValue::Blob(_)) => {
-            return Err(Error::new(ErrorKind::Unsupported, "the value lies in a blob file, which this version can't read"));
+            return Err(Error::new(
+                ErrorKind::Unsupported,
+                "the value lies in a blob file, which this version can't read",
+            ));
         }
     };
     metrics.gets_found.add(1);
@@ -248,7 +271,10 @@ fn search(
             return Ok(Step::Done);
         }
     }
-    let read = TableReadOptions { verify_checksums: options.verify_checksums, fill_cache: options.fill_cache };
+    let read = TableReadOptions {
+        verify_checksums: options.verify_checksums,
+        fill_cache: options.fill_cache,
+    };
     let version = &view.version;
     let order = version.order();
     for file in version.level(0).files() {
@@ -260,7 +286,9 @@ fn search(
         }
     }
     for level in 1..version.level_count() {
-        let Some(file) = version.level(level).find(order, key) else { continue };
+        let Some(file) = version.level(level).find(order, key) else {
+            continue;
+        };
         if tables.with(file, order, |table| in_table(table, key, sequence, read, lookup))? == Step::Done {
             return Ok(Step::Done);
         }
@@ -280,7 +308,9 @@ fn in_memtable(
     let mut failure = None;
     let flow = memtable.get(key, sequence, |sequence, kind, value| {
         // A copy: a reference into the memtable would have to pin all of it.
-        push(lookup, &mut failure, sequence, kind, || PinnedValue(Held::Owned(value.to_vec())))
+        push(lookup, &mut failure, sequence, kind, || {
+            PinnedValue(Held::Owned(value.to_vec()))
+        })
     });
     settle(lookup, flow, failure)
 }
@@ -298,7 +328,9 @@ fn in_table(
     }
     let mut failure = None;
     let flow = table.get(key, sequence, read, |sequence, kind, value| {
-        push(lookup, &mut failure, sequence, kind, || PinnedValue(Held::Block(value.pin())))
+        push(lookup, &mut failure, sequence, kind, || {
+            PinnedValue(Held::Block(value.pin()))
+        })
     })?;
     settle(lookup, flow, failure)
 }
@@ -337,14 +369,16 @@ fn settle(
 /// Whether the view may hold a version of `key`; reads no data block.
 pub fn may_exist(view: &View, tables: &Tables, key: &[u8]) -> Result<bool> {
     if memtables(view).any(|memtable| {
-        memtable.get(key, SEQUENCE_MAX, |_, _, _| ControlFlow::Break(())).is_break()
+        memtable
+            .get(key, SEQUENCE_MAX, |_, _, _| ControlFlow::Break(()))
+            .is_break()
     }) {
         return Ok(true);
     }
     let version = &view.version;
     let order = version.order();
     for (level, files) in version.levels().iter().enumerate() {
-        let mut check = |file: &Arc<FileMeta>| tables.with(file, order, |table| Ok(table.may_contain(key)));
+        let check = |file: &Arc<FileMeta>| tables.with(file, order, |table| Ok(table.may_contain(key)));
         if level > 0 {
             if let Some(file) = files.find(order, key)
                 && check(file)?
@@ -369,9 +403,13 @@ pub fn approximate_size(view: &View, tables: &Tables, start: &[u8], end: &[u8]) 
     if order.compare(start, end) != std::cmp::Ordering::Less {
         return Ok(0);
     }
-    let mut bytes: u64 = memtables(view).map(|memtable| memtable.approximate_range_bytes(start, end)).sum();
-    let (from, to) =
-        (internal_key(start, SEQUENCE_MAX, ValueKind::SEEK), internal_key(end, SEQUENCE_MAX, ValueKind::SEEK));
+    let mut bytes: u64 = memtables(view)
+        .map(|memtable| memtable.approximate_range_bytes(start, end))
+        .sum();
+    let (from, to) = (
+        internal_key(start, SEQUENCE_MAX, ValueKind::SEEK),
+        internal_key(end, SEQUENCE_MAX, ValueKind::SEEK),
+    );
     for (_, file) in version.files() {
         if file.ends_before(order, start) || !file.overlaps(order, start, end) {
             continue;
@@ -382,7 +420,9 @@ pub fn approximate_size(view: &View, tables: &Tables, start: &[u8], end: &[u8]) 
             continue;
         }
         bytes += tables.with(file, order, |table| {
-            Ok(table.approximate_offset(&to)?.saturating_sub(table.approximate_offset(&from)?))
+            Ok(table
+                .approximate_offset(&to)?
+                .saturating_sub(table.approximate_offset(&from)?))
         })?;
     }
     Ok(bytes)

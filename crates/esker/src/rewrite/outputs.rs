@@ -86,7 +86,9 @@ impl<'a> Outputs<'a> {
         current.writer.add(internal_key, value)?;
         let written = current.writer.estimated_bytes();
         if written - current.throttled_bytes >= THROTTLE_STEP {
-            context.throttle.take(&*context.env.clock, written - current.throttled_bytes);
+            context
+                .throttle
+                .take(&*context.env.clock, written - current.throttled_bytes);
             current.throttled_bytes = written;
         }
         Ok(())
@@ -95,7 +97,9 @@ impl<'a> Outputs<'a> {
     /// Bytes in the current file.
     #[inline]
     pub fn current_bytes(&self) -> u64 {
-        self.current.as_ref().map_or(0, |current| current.writer.estimated_bytes())
+        self.current
+            .as_ref()
+            .map_or(0, |current| current.writer.estimated_bytes())
     }
 
     /// Ends the current file before `next_user_key`, which must differ from the last one added.
@@ -107,12 +111,15 @@ impl<'a> Outputs<'a> {
 
     /// Ends the last file; [`finish`](Self::finish) then only makes the names durable.
     pub fn close_last(&mut self) -> Result<()> {
-        self.close(None)
+        self.close(None)?;
+        // They are written now; another close must not begin a file for them.
+        self.tombstones = Arc::default();
+        Ok(())
     }
 
     /// Ends the last file; gives all of them, in key order. The folder is synced if the files are.
     pub fn finish(mut self) -> Result<Vec<FileMeta>> {
-        self.close(None)?;
+        self.close_last()?;
         if self.context.sync && !self.done.is_empty() {
             let dir = self.context.dir;
             self.context
@@ -133,7 +140,11 @@ impl<'a> Outputs<'a> {
         let context = self.context;
         let number = context.next_file_number.fetch_add(1, Ordering::Relaxed);
         let path = FileKind::Table(number).path(context.dir);
-        let create = CreateOptions { mode: context.io, preallocate_bytes: 0, buffer_bytes: 1 << 20 };
+        let create = CreateOptions {
+            mode: context.io,
+            preallocate_bytes: 0,
+            buffer_bytes: 1 << 20,
+        };
         let file = context
             .env
             .fs
@@ -148,7 +159,12 @@ impl<'a> Outputs<'a> {
             ..TableOptions::new(context.options, context.level)
         };
         let writer = TableWriter::new(file, &path, options);
-        Ok(self.current.insert(Current { writer, number, path, throttled_bytes: 0 }))
+        Ok(self.current.insert(Current {
+            writer,
+            number,
+            path,
+            throttled_bytes: 0,
+        }))
     }
 
     fn close(&mut self, end: Option<&[u8]>) -> Result<()> {
@@ -166,8 +182,13 @@ impl<'a> Outputs<'a> {
                 }
             }
         }
-        let Some(current) = self.current.take() else { return Ok(()) };
-        let summary = current.writer.finish(self.context.sync).map_err(|error| error.in_file(&current.path))?;
+        let Some(current) = self.current.take() else {
+            return Ok(());
+        };
+        let summary = current
+            .writer
+            .finish(self.context.sync)
+            .map_err(|error| error.in_file(&current.path))?;
         self.done.push(FileMeta::from_summary(current.number, summary));
         Ok(())
     }

@@ -18,7 +18,10 @@ pub struct Throttle {
 impl Throttle {
     /// A throttle at this rate.
     pub fn new(bytes_per_second: u64) -> Self {
-        Self { bytes_per_second: AtomicU64::new(bytes_per_second), next_us: AtomicU64::new(0) }
+        Self {
+            bytes_per_second: AtomicU64::new(bytes_per_second),
+            next_us: AtomicU64::new(0),
+        }
     }
 
     /// Changes the rate, for jobs that run too.
@@ -37,7 +40,10 @@ impl Throttle {
         let mut from = self.next_us.load(Ordering::Relaxed);
         let next = loop {
             let next = from.max(now_us) + cost_us;
-            match self.next_us.compare_exchange_weak(from, next, Ordering::Relaxed, Ordering::Relaxed) {
+            match self
+                .next_us
+                .compare_exchange_weak(from, next, Ordering::Relaxed, Ordering::Relaxed)
+            {
                 Ok(_) => break next,
                 Err(current) => from = current,
             }

@@ -21,7 +21,9 @@ use super::properties::TableProperties;
 use super::tombstones::decode_tombstones;
 use crate::cache::{BlockCache, SharedBytes, zeroed};
 use crate::error::{Error, Result};
-use crate::key::{FragmentedTombstones, KeyOrder, RangeTombstone, SEQUENCE_MAX, ValueKind, pack_trailer, trailer, user_key};
+use crate::key::{
+    FragmentedTombstones, KeyOrder, RangeTombstone, SEQUENCE_MAX, ValueKind, pack_trailer, trailer, user_key,
+};
 use crate::metrics::Metrics;
 use crate::options::PrefixExtractor;
 
@@ -128,7 +130,9 @@ impl Table {
                 file.corrupt(footer.range_tombstones.offset, "range tombstones are malformed")
             })?;
             range_tombstones_stored = raw.len() as u64;
-            let tombstones = raw.into_iter().map(|(start, end, sequence)| RangeTombstone { start, end, sequence });
+            let tombstones =
+                raw.into_iter()
+                    .map(|(start, end, sequence)| RangeTombstone { start, end, sequence });
             FragmentedTombstones::new(&order, tombstones)
         };
         let index = tail.block(footer.index)?;

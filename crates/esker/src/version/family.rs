@@ -29,7 +29,10 @@ pub struct Buffer {
 impl Buffer {
     /// An empty memtable that becomes active while this segment is written to.
     pub fn new(table: Arc<Memtable>, wal_number: u64) -> Self {
-        Self { table, wal_number: AtomicU64::new(wal_number) }
+        Self {
+            table,
+            wal_number: AtomicU64::new(wal_number),
+        }
     }
 
     /// The oldest segment that can hold rows of it.
@@ -89,7 +92,11 @@ impl Family {
             name,
             order: options.key_order.clone(),
             options: ArcSwap::from_pointee(options),
-            view: ArcSwap::from_pointee(View { active, sealed: Vec::new(), version }),
+            view: ArcSwap::from_pointee(View {
+                active,
+                sealed: Vec::new(),
+                version,
+            }),
             change: Mutex::new(()),
             dropped: AtomicBool::new(false),
             pressure: AtomicU64::new(0),

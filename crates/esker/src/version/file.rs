@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use super::slot::TableSlot;
 use crate::error::{Error, Result};
-use crate::sstable::TableSummary;
 use crate::key::{
     KEY_LEN_MAX, KeyOrder, SEQUENCE_MAX, Sequence, TRAILER_LEN, ValueKind, pack_trailer, trailer, user_key,
 };
+use crate::sstable::TableSummary;
 
 /// An SSTable: where it lies in the key space and in history. Immutable but for the two flags of compaction, and
 /// shared by all versions that hold it; a move to another level keeps the very same object.

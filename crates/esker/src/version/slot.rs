@@ -94,6 +94,10 @@ impl Drop for TableSlot {
 
 impl fmt::Debug for TableSlot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.open.load().is_some() { "TableSlot(open)" } else { "TableSlot" })
+        f.write_str(if self.open.load().is_some() {
+            "TableSlot(open)"
+        } else {
+            "TableSlot"
+        })
     }
 }

@@ -94,7 +94,11 @@ impl Tables {
 
     /// The table of a file for a background job: the users' if they read in the same mode, else one of its own.
     pub fn for_background(&self, file: &Arc<FileMeta>, order: &KeyOrder, mode: IoMode) -> Result<Arc<Table>> {
-        if mode == self.mode { self.get(file, order) } else { self.open_apart(file, order, mode) }
+        if mode == self.mode {
+            self.get(file, order)
+        } else {
+            self.open_apart(file, order, mode)
+        }
     }
 
     fn open_apart(&self, file: &FileMeta, order: &KeyOrder, mode: IoMode) -> Result<Arc<Table>> {
@@ -104,9 +108,20 @@ impl Tables {
             .open(&path, mode)
             .map_err(|error| Error::io("can't open an SSTable", error).in_file(&path))?;
         let cache = Arc::clone(&self.cache);
-        let options = TableOpenOptions { database_id: Some(self.database_id), ..TableOpenOptions::default() };
+        let options = TableOpenOptions {
+            database_id: Some(self.database_id),
+            ..TableOpenOptions::default()
+        };
         let metrics = Arc::clone(&self.metrics);
-        Ok(Arc::new(Table::open(handle, &path, file.number, order.clone(), cache, metrics, &options)?))
+        Ok(Arc::new(Table::open(
+            handle,
+            &path,
+            file.number,
+            order.clone(),
+            cache,
+            metrics,
+            &options,
+        )?))
     }
 
     fn open(&self, file: &Arc<FileMeta>, order: &KeyOrder) -> Result<Arc<Table>> {
@@ -117,7 +132,8 @@ impl Tables {
             return Ok(table);
         }
         file.table.set(Arc::clone(&table));
-        self.memory_bytes.fetch_add(table.memory_bytes() as u64, Ordering::Relaxed);
+        self.memory_bytes
+            .fetch_add(table.memory_bytes() as u64, Ordering::Relaxed);
         open.push_back(Arc::downgrade(file));
         self.evict(&mut open);
         Ok(table)

@@ -17,7 +17,12 @@ pub(super) struct ChainCursor {
 
 impl ChainCursor {
     pub(super) fn new(tables: Vec<Arc<Table>>, options: CursorOptions) -> Self {
-        Self { tables, options, at: 0, cursor: None }
+        Self {
+            tables,
+            options,
+            at: 0,
+            cursor: None,
+        }
     }
 
     /// Goes through the tables from `at` on until one has a row; `target`: where to begin in each.
@@ -70,7 +75,9 @@ impl Cursor for ChainCursor {
 
     #[inline]
     fn next(&mut self) -> Result<()> {
-        let Some(cursor) = &mut self.cursor else { return Err(Error::bug("a compaction read past its input")) };
+        let Some(cursor) = &mut self.cursor else {
+            return Err(Error::bug("a compaction read past its input"));
+        };
         cursor.next()?;
         if cursor.valid() {
             return Ok(());
