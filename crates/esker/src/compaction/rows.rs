@@ -62,6 +62,7 @@ use crate::key::{
     key_head, pack_trailer, parse_key,
 };
 use crate::merge::MergeOperator;
+use crate::read::key_ends::KeyEnds;
 use crate::read::operands::Operands;
 
 /// What a compaction filter wants.
@@ -138,7 +139,7 @@ pub struct CompactionRows<C, B> {
     finger: usize,
     /// The current row's internal key; its user key is also the last one taken from the input.
     key: Vec<u8>,
-    head: u64,
+    ends: KeyEnds,
     has_key: bool,
     /// The input's row has been dealt with.
     used: bool,
@@ -166,7 +167,7 @@ impl<C: Cursor, B: FnMut(&[u8]) -> bool> CompactionRows<C, B> {
             dropped: Dropped::default(),
             finger: 0,
             key: Vec::new(),
-            head: 0,
+            ends: KeyEnds::default(),
             has_key: false,
             used: false,
             verdict: Verdict::Open,
@@ -240,19 +241,18 @@ impl<C: Cursor, B: FnMut(&[u8]) -> bool> CompactionRows<C, B> {
             let row = parse_key(internal_key).ok_or_else(|| bad_key(internal_key))?;
             let (sequence, kind) = (row.sequence, row.kind);
             let stripe = stripe_of(&self.rules.snapshots, sequence);
-            let head = key_head(row.user_key);
-            if self.has_key && head == self.head && row.user_key == crate::key::user_key(&self.key) {
+            if self.has_key && self.ends.are_of(self.user_key(), row.user_key) {
                 if stripe != self.stripe {
                     self.verdict = Verdict::Open;
                 }
                 self.set_trailer(sequence, kind);
             } else {
-                if is_past_end(&self.rules, self.end_head, head, row.user_key) {
+                if is_past_end(&self.rules, self.end_head, row.user_key) {
                     return Ok(false);
                 }
+                self.ends = KeyEnds::of(row.user_key);
                 self.key.clear();
                 self.key.extend_from_slice(internal_key);
-                self.head = head;
                 self.has_key = true;
                 self.key_written = false;
                 self.verdict = Verdict::Open;
@@ -403,7 +403,7 @@ impl<C: Cursor, B: FnMut(&[u8]) -> bool> CompactionRows<C, B> {
         }
         let internal_key = self.input.key();
         let row = parse_key(internal_key).ok_or_else(|| bad_key(internal_key))?;
-        Ok(if row.user_key != self.user_key() {
+        Ok(if !self.ends.are_of(self.user_key(), row.user_key) {
             Neighbour::EndOfKey
         } else if stripe_of(&self.rules.snapshots, row.sequence) != self.stripe {
             Neighbour::OlderStripe
@@ -468,12 +468,15 @@ fn stripe_of(snapshots: &[Sequence], sequence: Sequence) -> usize {
 }
 
 #[inline]
-fn is_past_end(rules: &Rules, end_head: u64, head: u64, user_key: &[u8]) -> bool {
+fn is_past_end(rules: &Rules, end_head: u64, user_key: &[u8]) -> bool {
     let Some(end) = &rules.end else {
         return false;
     };
-    if rules.order.is_bytewise() && head != end_head {
-        return head > end_head;
+    if rules.order.is_bytewise() {
+        let head = key_head(user_key);
+        if head != end_head {
+            return head > end_head;
+        }
     }
     rules.order.compare(user_key, end).is_ge()
 }
