@@ -28,7 +28,7 @@ impl Block {
         let prefix = self.prefix();
         match order {
             KeyOrder::Bytewise => {
-                let Some(suffix) = user_key.strip_prefix(prefix) else {
+                let Some(suffix) = strip_prefix(user_key, prefix) else {
                     let index = if user_key < prefix { 0 } else { self.len() };
                     return Found {
                         index,
@@ -57,7 +57,9 @@ impl Block {
     pub fn has_user_key(&self, i: usize, user_key: &[u8]) -> bool {
         let suffix = self.key_suffix(i);
         let len = suffix.len().saturating_sub(TRAILER_LEN);
-        user_key.get(self.prefix_len as usize..) == Some(&suffix[..len])
+        user_key
+            .get(self.prefix_len as usize..)
+            .is_some_and(|rest| is_equal(rest, &suffix[..len]))
     }
 
     fn lower_bound<const WIDTH: usize>(&self, suffix: &[u8], trailer: u64) -> usize {
@@ -81,6 +83,9 @@ impl Block {
             let entry_head = u64::from_be_bytes(*eight) & mask;
             if entry_head != head {
                 entry_head < head
+            } else if len == suffix.len() && len <= 8 {
+                let entry = keys.get(from + len..).and_then(|rest| rest.first_chunk::<TRAILER_LEN>());
+                entry.is_some_and(|entry| u64::from_le_bytes(*entry) > trailer)
             } else {
                 rest_is_less(keys, from, len, suffix, trailer)
             }
@@ -131,6 +136,27 @@ impl Block {
         }
         low
     }
+}
+
+/// `a == b` for keys: short ones are compared here, eight bytes at a time, instead of by a call of `memcmp`.
+#[inline]
+fn is_equal(a: &[u8], b: &[u8]) -> bool {
+    if a.len() != b.len() {
+        return false;
+    }
+    match (a.len(), a.first_chunk::<8>(), b.first_chunk::<8>()) {
+        // The two loads overlap; together they cover all bytes.
+        (..=16, Some(front), Some(other)) => front == other && a.last_chunk::<8>() == b.last_chunk::<8>(),
+        (..8, ..) => a.iter().zip(b).all(|(a, b)| a == b),
+        _ => a == b,
+    }
+}
+
+/// `key` without `prefix`, if it begins with it.
+#[inline]
+fn strip_prefix<'a>(key: &'a [u8], prefix: &[u8]) -> Option<&'a [u8]> {
+    let (front, rest) = key.split_at_checked(prefix.len())?;
+    is_equal(front, prefix).then_some(rest)
 }
 
 /// Whether the entry whose suffix lies at `keys[from..from + len]` is less than the target, given that their heads
