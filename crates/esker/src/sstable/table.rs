@@ -7,6 +7,7 @@
 //! A filter that is damaged or missing only costs speed: the table then answers without it, and a warning and
 //! [`Table::verify`] name the damage.
 
+use std::ops::Deref;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -51,6 +52,34 @@ pub(super) struct Filter {
     pub(super) whole_keys: bool,
     /// The extractor of the filter's prefixes, if it is the one that the column family uses now.
     pub(super) prefixes: Option<PrefixExtractor>,
+}
+
+/// An index block: the table's own, or one that the cache gave.
+#[derive(Debug)]
+pub(super) enum Leaf<'a> {
+    Held(&'a Block),
+    Own(Block),
+}
+
+impl Leaf<'_> {
+    pub(super) fn into_block(self) -> Block {
+        match self {
+            Self::Held(block) => block.clone(),
+            Self::Own(block) => block,
+        }
+    }
+}
+
+impl Deref for Leaf<'_> {
+    type Target = Block;
+
+    #[inline]
+    fn deref(&self) -> &Block {
+        match self {
+            Self::Held(block) => block,
+            Self::Own(block) => block,
+        }
+    }
 }
 
 /// A place where a table can be cut.
@@ -227,20 +256,16 @@ impl Table {
     pub fn approximate_offset(&self, internal_key: &[u8]) -> Result<u64> {
         let (key, trailer) = (user_key(internal_key), trailer(internal_key));
         let mut scratch = Vec::new();
-        let options = TableReadOptions::default();
-        let found = self.index.search(&self.order, key, trailer, &mut scratch).index;
-        if found >= self.index.len() {
+        let ordinal = self.leaf_of(key, trailer, &mut scratch);
+        if ordinal >= self.leaf_count() {
             return Ok(self.data_end());
         }
-        let leaf = self.index_leaf(found, options)?;
-        let (leaf, at) = match &leaf {
-            Some(leaf) => (leaf, leaf.search(&self.order, key, trailer, &mut scratch).index),
-            None => (&self.index, found),
-        };
+        let leaf = self.index_leaf(ordinal, TableReadOptions::default())?;
+        let at = leaf.search(&self.order, key, trailer, &mut scratch).index;
         if at >= leaf.len() {
             return Ok(self.data_end());
         }
-        Ok(self.handle(leaf, at)?.offset)
+        Ok(self.handle(&leaf, at)?.offset)
     }
 
     /// User keys, ascending, that cut the table into up to `parts` parts of about the same size. Reads no data.
@@ -252,9 +277,8 @@ impl Table {
         let leaves = self.leaf_count();
         for ordinal in 0..leaves {
             let leaf = self.index_leaf(ordinal, TableReadOptions::default())?;
-            let leaf = leaf.as_ref().unwrap_or(&self.index);
             for i in 0..leaf.len() {
-                let end = self.handle(leaf, i)?.end().unwrap_or(data_end);
+                let end = self.handle(&leaf, i)?.end().unwrap_or(data_end);
                 let is_last = ordinal + 1 == leaves && i + 1 == leaf.len();
                 if is_last || points.len() + 1 >= parts || end < part * (points.len() as u64 + 1) {
                     continue;
@@ -287,17 +311,28 @@ impl Table {
         }
     }
 
-    /// The index block that covers entry `ordinal` of the top; `None`: the top itself is the only one.
+    /// Index block number `ordinal`, without counting a reference where the table holds it.
     #[inline]
-    pub(super) fn index_leaf(&self, ordinal: usize, options: TableReadOptions) -> Result<Option<Block>> {
+    pub(super) fn index_leaf(&self, ordinal: usize, options: TableReadOptions) -> Result<Leaf<'_>> {
         if !self.footer.index_partitioned {
-            return Ok(None);
+            return Ok(Leaf::Held(&self.index));
         }
         if let Some(block) = self.index_pinned.get(ordinal) {
-            return Ok(Some(block.clone()));
+            return Ok(Leaf::Held(block));
         }
         let handle = self.handle(&self.index, ordinal)?;
-        self.file.block(handle, BlockKind::Index, options).map(Some)
+        self.file.block(handle, BlockKind::Index, options).map(Leaf::Own)
+    }
+
+    /// The number of the index block that covers this internal key; [`leaf_count`](Self::leaf_count) or more if the
+    /// key is past the last.
+    #[inline]
+    pub(super) fn leaf_of(&self, key: &[u8], trailer: u64, scratch: &mut Vec<u8>) -> usize {
+        if self.footer.index_partitioned {
+            self.index.search(&self.order, key, trailer, scratch).index
+        } else {
+            0
+        }
     }
 
     /// The handle in entry `i` of an index block.

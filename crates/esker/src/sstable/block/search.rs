@@ -84,7 +84,9 @@ impl Block {
             if entry_head != head {
                 entry_head < head
             } else if len == suffix.len() && len <= 8 {
-                let entry = keys.get(from + len..).and_then(|rest| rest.first_chunk::<TRAILER_LEN>());
+                let entry = keys
+                    .get(from + len..)
+                    .and_then(|rest| rest.first_chunk::<TRAILER_LEN>());
                 entry.is_some_and(|entry| u64::from_le_bytes(*entry) > trailer)
             } else {
                 rest_is_less(keys, from, len, suffix, trailer)
