@@ -582,6 +582,37 @@ fn scans_read_ahead_and_stop_at_the_bound() {
 }
 
 #[test]
+fn many_threads_read_one_table_through_a_cache_that_is_resized() {
+    let order = KeyOrder::Bytewise;
+    let entries = plain_entries(2000, 100);
+    let (bytes, _) = write(&small_options(&order), &entries);
+    let cache = Arc::new(BlockCache::new(64 << 10));
+    let options = TableOpenOptions {
+        index_pinned_bytes_max: 0,
+        filter_pinned_bytes_max: 0,
+        ..TableOpenOptions::default()
+    };
+    let table = open_with(bytes, &order, &options, &cache).expect("whole");
+    std::thread::scope(|scope| {
+        for thread in 0..4 {
+            let (table, entries, cache) = (&table, &entries, &cache);
+            scope.spawn(move || {
+                for i in 0..2000 {
+                    let (internal, value) = &entries[(i * 37 + thread * 501) % entries.len()];
+                    let sequence = crate::key::trailer(internal) >> 8;
+                    let found = versions(table, user_key(internal), sequence).expect("whole");
+                    assert_eq!(&found[0].2, value);
+                    if i % 200 == 0 {
+                        cache.set_capacity(((i as u64 / 200) % 3 + 1) << 15);
+                    }
+                }
+            });
+        }
+    });
+    assert!(cache.used_bytes() <= cache.capacity());
+}
+
+#[test]
 fn fuzz_entries_take_what_tables_are_made_of() {
     let order = KeyOrder::Bytewise;
     let (bytes, _) = write(&small_options(&order), &plain_entries(60, 40));
