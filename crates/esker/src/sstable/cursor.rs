@@ -80,19 +80,17 @@ impl TableCursor {
         self.source.window_end()
     }
 
-    fn apply_bound(&mut self) -> Result<()> {
-        if let Some(key) = self.source.take_upper_bound() {
-            self.set_upper_bound(Some(&key))?;
-        }
-        Ok(())
-    }
-
     /// Reads the block of the index's current handle; false if there is none.
     fn load(&mut self) -> Result<bool> {
         self.valid = false;
         let Some(handle) = self.index.handle(&self.table)? else {
             return Ok(false);
         };
+        if self.source.needs_limit()
+            && let Some(key) = self.source.take_upper_bound()
+        {
+            self.set_upper_bound(Some(&key))?;
+        }
         // A compaction's buffer can be used again only when no block holds it.
         if self.source.is_compaction() {
             self.block = Block::default();
@@ -179,7 +177,6 @@ impl Cursor for TableCursor {
 
     fn seek_to_first(&mut self) -> Result<()> {
         self.valid = false;
-        self.apply_bound()?;
         self.index.first(&self.table)?;
         self.first_of_block()
     }
@@ -197,7 +194,6 @@ impl Cursor for TableCursor {
             return Ok(());
         }
         self.valid = false;
-        self.apply_bound()?;
         self.index.seek(&self.table, key, trailer, &mut self.scratch)?;
         if !self.load()? {
             return Ok(());
