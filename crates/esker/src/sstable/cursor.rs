@@ -80,19 +80,17 @@ impl TableCursor {
         self.source.window_end()
     }
 
-    fn apply_bound(&mut self) -> Result<()> {
-        if let Some(key) = self.source.take_upper_bound() {
-            self.set_upper_bound(Some(&key))?;
-        }
-        Ok(())
-    }
-
     /// Reads the block of the index's current handle; false if there is none.
     fn load(&mut self) -> Result<bool> {
         self.valid = false;
         let Some(handle) = self.index.handle(&self.table)? else {
             return Ok(false);
         };
+        if self.source.needs_limit()
+            && let Some(key) = self.source.take_upper_bound()
+        {
+            self.set_upper_bound(Some(&key))?;
+        }
         // A compaction's buffer can be used again only when no block holds it.
         if self.source.is_compaction() {
             self.block = Block::default();
@@ -159,9 +157,7 @@ impl TableCursor {
     /// Whether the index's separator of the current block is >= the current key.
     pub(super) fn index_covers_current(&self, separator: &mut Vec<u8>) -> bool {
         separator.clear();
-        self.index
-            .current(&self.table)
-            .append_key(self.index.entry, separator);
+        self.index.leaf.append_key(self.index.entry, separator);
         self.table.order.compare_internal(&self.key, separator).is_le()
     }
 
@@ -181,7 +177,6 @@ impl Cursor for TableCursor {
 
     fn seek_to_first(&mut self) -> Result<()> {
         self.valid = false;
-        self.apply_bound()?;
         self.index.first(&self.table)?;
         self.first_of_block()
     }
@@ -199,7 +194,6 @@ impl Cursor for TableCursor {
             return Ok(());
         }
         self.valid = false;
-        self.apply_bound()?;
         self.index.seek(&self.table, key, trailer, &mut self.scratch)?;
         if !self.load()? {
             return Ok(());
@@ -279,8 +273,8 @@ impl Cursor for TableCursor {
 #[derive(Debug)]
 struct IndexCursor {
     options: TableReadOptions,
-    /// The partition it is in, once one was read.
-    leaf: Option<Block>,
+    /// The index block it is in, once one was read.
+    leaf: Block,
     /// Number of that partition; past the last: at the end.
     ordinal: usize,
     /// The entry in the partition; may be past its last for a moment, never when a method returns.
@@ -294,7 +288,7 @@ impl IndexCursor {
         read.fill_cache &= options.purpose != super::options::Purpose::Compaction;
         Self {
             options: read,
-            leaf: None,
+            leaf: Block::default(),
             ordinal: usize::MAX,
             entry: 0,
             on_entry: false,
@@ -303,7 +297,7 @@ impl IndexCursor {
 
     fn fresh(&self) -> Self {
         Self {
-            leaf: None,
+            leaf: Block::default(),
             ordinal: usize::MAX,
             entry: 0,
             on_entry: false,
@@ -311,13 +305,9 @@ impl IndexCursor {
         }
     }
 
-    fn current<'a>(&'a self, table: &'a Table) -> &'a Block {
-        self.leaf.as_ref().unwrap_or(&table.index)
-    }
-
     fn handle(&self, table: &Table) -> Result<Option<BlockHandle>> {
         if self.on_entry {
-            table.handle(self.current(table), self.entry).map(Some)
+            table.handle(&self.leaf, self.entry).map(Some)
         } else {
             Ok(None)
         }
@@ -331,7 +321,7 @@ impl IndexCursor {
         }
         if self.ordinal != ordinal {
             self.ordinal = usize::MAX;
-            self.leaf = table.index_leaf(ordinal, self.options)?;
+            self.leaf = table.index_leaf(ordinal, self.options)?.into_block();
             self.ordinal = ordinal;
         }
         Ok(true)
@@ -340,36 +330,31 @@ impl IndexCursor {
     fn first(&mut self, table: &Table) -> Result<()> {
         if self.enter(table, 0)? {
             self.entry = 0;
-            self.on_entry = !self.current(table).is_empty();
+            self.on_entry = !self.leaf.is_empty();
         }
         Ok(())
     }
 
     fn last(&mut self, table: &Table) -> Result<()> {
         if self.enter(table, table.leaf_count().wrapping_sub(1))? {
-            self.stand_last(table);
+            self.stand_last();
         }
         Ok(())
     }
 
-    fn stand_last(&mut self, table: &Table) {
-        let len = self.current(table).len();
+    fn stand_last(&mut self) {
+        let len = self.leaf.len();
         self.entry = len.saturating_sub(1);
         self.on_entry = len > 0;
     }
 
     fn seek(&mut self, table: &Table, key: &[u8], trailer: u64, scratch: &mut Vec<u8>) -> Result<()> {
         let order: &KeyOrder = &table.order;
-        let mut ordinal = 0;
-        if table.footer.index_partitioned {
-            ordinal = table.index.search(order, key, trailer, scratch).index;
-        }
+        let ordinal = table.leaf_of(key, trailer, scratch);
         if self.enter(table, ordinal)? {
-            let leaf = self.current(table);
-            let (entry, len) = (leaf.search(order, key, trailer, scratch).index, leaf.len());
-            self.entry = entry;
-            self.on_entry = entry < len;
-            if !self.on_entry && table.footer.index_partitioned {
+            self.entry = self.leaf.search(order, key, trailer, scratch).index;
+            self.on_entry = self.entry < self.leaf.len();
+            if !self.on_entry {
                 return self.skip_to(table, ordinal + 1);
             }
         }
@@ -379,7 +364,7 @@ impl IndexCursor {
     fn skip_to(&mut self, table: &Table, ordinal: usize) -> Result<()> {
         if self.enter(table, ordinal)? {
             self.entry = 0;
-            self.on_entry = !self.current(table).is_empty();
+            self.on_entry = !self.leaf.is_empty();
         }
         Ok(())
     }
@@ -388,7 +373,7 @@ impl IndexCursor {
         if !self.on_entry {
             return Ok(());
         }
-        if self.entry + 1 < self.current(table).len() {
+        if self.entry + 1 < self.leaf.len() {
             self.entry += 1;
             return Ok(());
         }
@@ -405,7 +390,7 @@ impl IndexCursor {
         }
         self.on_entry = false;
         if self.ordinal > 0 && self.enter(table, self.ordinal - 1)? {
-            self.stand_last(table);
+            self.stand_last();
         }
         Ok(())
     }
