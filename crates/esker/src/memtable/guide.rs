@@ -23,10 +23,10 @@ use super::sync::{AtomicPtr, AtomicU64, Ordering};
 
 /// Nodes that reach this level are tall.
 pub(super) const GUIDE_LEVEL: usize = 2;
-/// Tall nodes at which the first guide is built.
-const TALL_MIN: u64 = 16;
+/// Tall nodes at which the first guide is built (few in tests, so that small lists have one).
+const TALL_MIN: u64 = if cfg!(test) { 2 } else { 16 };
 /// Tall nodes that one tall insert looks at on behalf of the next guide.
-const STEPS: usize = 16;
+const STEPS: usize = if cfg!(test) { 2 } else { 16 };
 
 /// In the arena: this, then `capacity` heads, then as many rows, of each of which `len` are set.
 struct Array {
@@ -142,7 +142,7 @@ impl Guide {
     /// An empty array for `tall` nodes, and those that are inserted while it is built (one for `STEPS` steps, and
     /// some for the turns that writers miss).
     fn begin(arena: &Arena, tall: u64) -> NonNull<Array> {
-        let capacity = tall as usize + tall as usize / 8 + STEPS;
+        let capacity = tall as usize + tall as usize / 8 + 16;
         let bytes = size_of::<Array>() + capacity * (size_of::<u64>() + size_of::<Row>());
         let array = arena.alloc(bytes).cast::<Array>();
         // SAFETY: the memory is ours alone, aligned, and large enough.
