@@ -1,5 +1,6 @@
 //! The engines that the lab runs, behind one trait.
 //!
+//! - [`esker`]: the engine of this repository
 //! - [`null`]: does nothing, which measures the harness
 //! - [`memory`]: an ordered map, for the lab's own tests
 //! - [`rocksdb`], [`leveldb`]: the peers, through their C interfaces, out of libraries found at run time
@@ -11,6 +12,7 @@
 
 mod capi;
 mod dylib;
+pub mod esker;
 pub mod leveldb;
 pub mod memory;
 pub mod null;

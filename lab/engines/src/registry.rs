@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use esker_lab_core::engine::{Engine, Variant};
 use esker_lab_core::{Error, Result};
 
-use crate::{leveldb::LevelDb, memory::Memory, null::Null, rocksdb::RocksDb};
+use crate::{esker::Esker, leveldb::LevelDb, memory::Memory, null::Null, rocksdb::RocksDb};
 
 /// Where the peers' libraries are.
 #[derive(Clone, Debug)]
@@ -44,6 +44,7 @@ impl Registry {
     pub fn new(libraries: &Libraries) -> Self {
         Registry {
             engines: vec![
+                Box::new(Esker),
                 Box::new(RocksDb::new(&libraries.rocksdb)),
                 Box::new(LevelDb::new(&libraries.leveldb)),
                 Box::new(Memory),
