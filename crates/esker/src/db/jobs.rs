@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering;
 
 use super::core::Core;
 use super::write::{RETRY_AFTER, needed_wal};
-use crate::background::{Lane, Work};
+use crate::background::{Lane, Scheduler, Work};
 use crate::commit::Debt;
 use crate::compaction::picker::{self, PickerContext, Plan, PlanKind, Reason, RunningJob};
 use crate::compaction::{self, Job};
@@ -70,6 +70,14 @@ impl Running {
                 self.reserved.remove(&family);
             }
         }
+    }
+
+    fn below_level0(&self) -> usize {
+        self.jobs
+            .values()
+            .flatten()
+            .filter(|job| job.level_in > 0)
+            .count()
     }
 
     fn is_quiet(&self) -> bool {
@@ -169,7 +177,10 @@ impl Core {
 
     fn pick(&self) -> Option<(Arc<Family>, Plan)> {
         let families = self.families.load_full();
+        let compactors = self.scheduler().map_or(1, Scheduler::compactors);
         let mut running = self.running.lock();
+        // One thread is kept for level 0, so that it never waits for a thread behind a large merge below it.
+        let below_level0_full = compactors > 1 && running.below_level0() + 1 >= compactors;
         let mut best: Option<(f64, Arc<Family>, Plan)> = None;
         for family in families.by_id.values() {
             let options = family.options();
@@ -182,6 +193,7 @@ impl Core {
             let view = family.view();
             let context = running.context(family.id);
             if let Some(plan) = picker::pick(&view.version, &options, &context)
+                && (plan.level_in == 0 || plan.kind == PlanKind::Move || !below_level0_full)
                 && best.as_ref().is_none_or(|(score, _, _)| plan.score > *score)
             {
                 best = Some((plan.score, Arc::clone(family), plan));
