@@ -217,7 +217,7 @@ mod tests {
     }
 
     fn env() -> Env {
-        esker_env::Env::simulated(1)
+        Env::simulated(1).0
     }
 
     #[test]
