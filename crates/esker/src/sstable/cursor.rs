@@ -1,8 +1,8 @@
 //! Ordered reads of a table, both ways.
 //!
 //! # Invariants
-//! - While `valid`: `block` is the block of the index's current handle, `entry < block.len()`, and `key` is the key
-//!   of that entry, whose first `prefix_len` bytes are the block's prefix.
+//! - While `valid`: `block` is the block of the index's current handle, `entry < block.len()`, and `key[..key_len]` is
+//!   the key of that entry, whose first `prefix_len` bytes are the block's prefix.
 //! - A move allocates nothing within a block: it copies the key's suffix behind the prefix. Values are slices of the
 //!   block.
 //! - After an error the cursor is invalid; any seek makes it usable again, so that one damaged block does not hide
@@ -19,6 +19,9 @@ use crate::cache::SharedBytes;
 use crate::error::Result;
 use crate::key::{Cursor, KeyOrder, SEQUENCE_MAX, TRAILER_LEN, ValueKind, pack_trailer, trailer, user_key};
 
+/// Suffixes up to this length are copied in one piece.
+const SHORT: usize = 32;
+
 /// A cursor over the point entries of a table, which it keeps open.
 #[derive(Debug)]
 pub struct TableCursor {
@@ -28,7 +31,9 @@ pub struct TableCursor {
     block: Block,
     entry: usize,
     valid: bool,
+    /// The key, then room: 32 bytes behind the prefix at least, so that short suffixes are copied without a call.
     key: Vec<u8>,
+    key_len: usize,
     prefix_len: usize,
     scratch: Vec<u8>,
 }
@@ -44,6 +49,7 @@ impl Table {
             entry: 0,
             valid: false,
             key: Vec::new(),
+            key_len: 0,
             prefix_len: 0,
             scratch: Vec::new(),
         }
@@ -102,6 +108,7 @@ impl TableCursor {
         self.key.clear();
         self.key.extend_from_slice(self.block.prefix());
         self.prefix_len = self.key.len();
+        self.key.resize(self.prefix_len + SHORT, 0);
         Ok(true)
     }
 
@@ -109,9 +116,22 @@ impl TableCursor {
     #[inline]
     fn stand(&mut self, entry: usize) {
         self.entry = entry;
+        self.valid = true;
+        if let Some((chunk, len)) = self.block.key_suffix_short(entry)
+            && let Some(room) = self.key[self.prefix_len..].first_chunk_mut::<SHORT>()
+        {
+            *room = *chunk;
+            self.key_len = self.prefix_len + len;
+        } else {
+            self.copy_long_key(entry);
+        }
+    }
+
+    fn copy_long_key(&mut self, entry: usize) {
         self.key.truncate(self.prefix_len);
         self.key.extend_from_slice(self.block.key_suffix(entry));
-        self.valid = true;
+        self.key_len = self.key.len();
+        self.key.resize(self.key_len.max(self.prefix_len + SHORT), 0);
     }
 
     fn first_of_block(&mut self) -> Result<()> {
@@ -158,7 +178,7 @@ impl TableCursor {
     pub(super) fn index_covers_current(&self, separator: &mut Vec<u8>) -> bool {
         separator.clear();
         self.index.leaf.append_key(self.index.entry, separator);
-        self.table.order.compare_internal(&self.key, separator).is_le()
+        self.table.order.compare_internal(self.key(), separator).is_le()
     }
 
     fn is_at(&self, entry: usize, key: &[u8], trailer: u64) -> bool {
@@ -260,7 +280,7 @@ impl Cursor for TableCursor {
 
     #[inline]
     fn key(&self) -> &[u8] {
-        &self.key
+        &self.key[..self.key_len]
     }
 
     #[inline]

@@ -92,7 +92,9 @@ impl Table {
                 file.corrupt(footer.range_tombstones.offset, "range tombstones are malformed")
             })?;
             range_tombstones_stored = raw.len() as u64;
-            let tombstones = raw.into_iter().map(|(start, end, sequence)| RangeTombstone { start, end, sequence });
+            let tombstones =
+                raw.into_iter()
+                    .map(|(start, end, sequence)| RangeTombstone { start, end, sequence });
             FragmentedTombstones::new(&order, tombstones)
         };
         let index = tail.block(footer.index)?;
