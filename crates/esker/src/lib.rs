@@ -7,6 +7,7 @@
 //! | the database | `db` |
 //! | its threads | `background` |
 //! | its three ways to write | `commit` `flush` `compaction` |
+//! | what flushes and compactions keep of their rows | `rewrite` |
 //! | its way to read | `read` |
 //! | what a reader pins | `snapshot` `version` |
 //! | where data is | `memtable` `wal` `sstable` |
