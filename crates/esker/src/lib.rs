@@ -56,6 +56,8 @@ pub use error::{Error, ErrorKind, Result};
 pub use esker_env::IoMode;
 pub use key::{BytewiseComparator, Comparator, KeyOrder, ReverseBytewiseComparator};
 pub use merge::{AppendOperator, MergeOperator, U64AddOperator};
+#[doc(hidden)]
+pub use options::fuzz_options_text;
 pub use options::{
     ColumnFamilyOptions, CompactionStyle, Compression, Durability, MemtableKind, Options, PrefixExtractor,
     RecoveryMode, WriteOptions,
