@@ -7,6 +7,7 @@
 //! | the database | `db` |
 //! | its threads | `background` |
 //! | its three ways to write | `commit` `flush` `compaction` |
+//! | what flushes and compactions keep of their rows | `rewrite` |
 //! | its way to read | `read` |
 //! | what a reader pins | `snapshot` `version` |
 //! | where data is | `memtable` `wal` `sstable` |
@@ -55,6 +56,8 @@ pub use error::{Error, ErrorKind, Result};
 pub use esker_env::IoMode;
 pub use key::{BytewiseComparator, Comparator, KeyOrder, ReverseBytewiseComparator};
 pub use merge::{AppendOperator, MergeOperator, U64AddOperator};
+#[doc(hidden)]
+pub use options::fuzz_options_text;
 pub use options::{
     ColumnFamilyOptions, CompactionStyle, Compression, Durability, MemtableKind, Options, PrefixExtractor,
     RecoveryMode, WriteOptions,

@@ -41,6 +41,7 @@ mod writer;
 
 pub use block::{Block, BlockBuilder, BlockKind, Found};
 pub use cursor::TableCursor;
+pub use filter::build_filter;
 pub use format::{BlockHandle, FORMAT_VERSION, Footer};
 pub use fuzz::{fuzz_block, fuzz_compression, fuzz_filter, fuzz_table};
 pub use get::ValueRef;

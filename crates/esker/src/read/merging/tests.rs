@@ -1,3 +1,5 @@
+//! The merging cursor against a sorted vector, in both directions and both orders.
+
 use std::sync::Arc;
 
 use proptest::prelude::*;

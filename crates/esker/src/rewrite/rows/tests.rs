@@ -1,3 +1,5 @@
+//! Readers see the same before and after a rewrite, and what nobody can see is gone.
+
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
