@@ -1,6 +1,7 @@
 //! The database: opens, recovers, closes, and wires the parts together.
 //!
-//! - [`open`](Db::open) → `open.rs` (folder, lock, manifest), `recover.rs` (WAL replay)
+//! - [`open`](Db::open) → `open.rs` (folder, lock, manifest), `recover.rs` (WAL replay),
+//!   `read_only.rs` (beside a process that writes)
 //! - a write → `write.rs` (what the commit pipeline does here)
 //! - a read → `read.rs`, `iterator.rs`
 //! - background work → `jobs.rs` (which job, and what its result means)
@@ -19,6 +20,7 @@ mod manual;
 mod open;
 mod properties;
 mod read;
+mod read_only;
 mod recover;
 mod tune;
 mod write;
