@@ -62,3 +62,6 @@ pub use options::{
 };
 pub use read::{PinnedValue, ReadOptions};
 pub use snapshot::Snapshot;
+
+/// The version of this library.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -9,7 +9,7 @@ use esker_env::Fs;
 use super::core::Core;
 use crate::error::{Error, Result};
 use crate::version::manifest::ManifestWriter;
-use crate::version::{ColumnFamilyRecord, FileKind, VersionEdit, VersionState};
+use crate::version::{ColumnFamilyRecord, FileKind, FileMeta, VersionEdit, VersionState};
 
 /// What the manifest says, and the file that says it.
 pub(super) struct Manifest {
@@ -18,6 +18,9 @@ pub(super) struct Manifest {
     pub state: VersionState,
     /// `None`: the last append failed, so the file's end is unknown; the next edit starts a fresh manifest.
     writer: Option<ManifestWriter>,
+    /// Tables of groups whose append failed. The abandoned manifest may name them, so they stay until another one
+    /// is live.
+    orphans: Vec<u64>,
 }
 
 impl Manifest {
@@ -29,6 +32,7 @@ impl Manifest {
             dir,
             state,
             writer: Some(writer),
+            orphans: Vec::new(),
         })
     }
 
@@ -39,6 +43,7 @@ impl Manifest {
             dir,
             state,
             writer: None,
+            orphans: Vec::new(),
         }
     }
 
@@ -81,6 +86,11 @@ impl Manifest {
 }
 
 impl Manifest {
+    /// Takes tables of a job whose edit could not be committed.
+    pub fn abandon<'a>(&mut self, files: impl Iterator<Item = &'a FileMeta>) {
+        self.orphans.extend(files.map(|file| file.number));
+    }
+
     /// An edit that creates a family, and the family's id.
     pub fn creation(&self, record: ColumnFamilyRecord, log_number: u64) -> (u32, VersionEdit) {
         let id = self.state.next_column_family;
@@ -99,6 +109,13 @@ impl Core {
             first.last_sequence = Some(self.visible());
             first.next_file_number = Some(self.next_file_number.load(Ordering::Relaxed));
         }
-        manifest.append(&edits, || self.new_file_number())
+        let result = manifest.append(&edits, || self.new_file_number());
+        if manifest.number().is_some() {
+            manifest
+                .orphans
+                .drain(..)
+                .for_each(|number| self.graveyard.bury(number));
+        }
+        result
     }
 }

@@ -131,8 +131,10 @@ impl Core {
                 return family.change_view(|view| Ok(without(view, &sealed, view.version.clone())));
             }
             edit.log_number = Some(log_number_after(family, &sealed));
-            self.commit_edits(&mut manifest, vec![edit.clone()])
-                .inspect_err(|_| self.remove_files(edit.added.iter().map(|(_, file)| &**file)))?;
+            if let Err(error) = self.commit_edits(&mut manifest, vec![edit.clone()]) {
+                manifest.abandon(edit.added.iter().map(|(_, file)| &**file));
+                return Err(error);
+            }
             family.change_view(|view| {
                 let version = Arc::new(view.version.apply(&edit)?);
                 Ok(without(view, &sealed, version))
@@ -268,8 +270,10 @@ impl Core {
         } else {
             Vec::new()
         };
-        self.commit_edits(&mut manifest, vec![edit.clone()])
-            .inspect_err(|_| self.remove_files(new_files()))?;
+        if let Err(error) = self.commit_edits(&mut manifest, vec![edit.clone()]) {
+            manifest.abandon(new_files());
+            return Err(error);
+        }
         family.change_view(|view| {
             let version = Arc::new(view.version.apply(edit)?);
             Ok(View {

@@ -98,6 +98,8 @@ impl CommitTarget for Core {
             match appended {
                 Ok(appended) => bytes = appended,
                 Err(error) => {
+                    // Cuts off what the file may hold of the refused batch; if that fails too, recovery does.
+                    let _ = wal.finish(false);
                     token.wal_broken = Some(error.clone());
                     token.wal = None;
                     return Err(error);

@@ -25,6 +25,7 @@
 
 mod arena;
 mod cursor;
+mod guide;
 mod heads;
 #[cfg(all(test, loom))]
 mod loom;

@@ -21,7 +21,8 @@ impl Graveyard {
         std::mem::take(&mut *self.dead.lock())
     }
 
-    fn bury(&self, number: u64) {
+    /// Adds a number; only for tables that no version will ever refer to.
+    pub fn bury(&self, number: u64) {
         self.dead.lock().push(number);
     }
 

@@ -3,7 +3,9 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use super::*;
-use crate::key::{RangeTombstone, ReverseBytewiseComparator, internal_key};
+use crate::key::{
+    FragmentedTombstones, RangeTombstone, ReverseBytewiseComparator, SEQUENCE_MAX, ValueKind, internal_key,
+};
 use crate::read::testing::{Row, VecCursor, keys};
 
 #[derive(Clone, Debug)]

@@ -97,6 +97,12 @@ fn overwriting_gigabytes_at_random() {
 }
 
 #[test]
+fn overwriting_six_million_rows_with_the_defaults() {
+    // The flash tests' small scale: 6M rows of 810 bytes.
+    overwrite(options(1), 6_000_000 * ROW_BYTES, 2, 12.0);
+}
+
+#[test]
 fn overwriting_with_slow_workers_waits_but_stays_in_shape() {
     let totals = overwrite(options(16), 1 << 30, 2, 4.0);
     assert!(totals.waits > 0, "it is too slow on purpose: {totals:?}");
