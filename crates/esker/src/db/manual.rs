@@ -181,8 +181,9 @@ impl Core {
         let mut result = Ok(());
         if self.unlogged.load(Ordering::Relaxed) && self.health.check_writable().is_ok() {
             let families: Vec<_> = self.families.load().by_id.values().cloned().collect();
-            // With jobs paused nobody would flush.
-            if self.scheduler().is_some_and(|scheduler| !scheduler.paused()) {
+            if let Some(scheduler) = self.scheduler() {
+                // With jobs paused nobody would flush.
+                scheduler.drain();
                 result = self.flush_families(&families);
             }
         }
