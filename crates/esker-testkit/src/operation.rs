@@ -7,7 +7,7 @@ use esker_env::mem::CrashMode;
 use crate::random::Rng;
 
 /// Keys that a run uses.
-pub const KEYS: usize = 120;
+pub const KEYS: usize = 160;
 
 /// The key of this number: of several shapes and lengths, some of them prefixes of others.
 pub fn key(number: usize) -> Vec<u8> {
@@ -15,11 +15,11 @@ pub fn key(number: usize) -> Vec<u8> {
     let tens = number / 10;
     match number % 10 {
         0 if tens == 0 => Vec::new(),
-        0 => vec![tens as u8 * 20],
+        0 => vec![tens as u8 * 16],
         1 | 2 => format!("k{number:02}").into_bytes(),
         3 => format!("k{tens:02}").into_bytes(),
         4 => format!("k{tens:02}/and more").into_bytes(),
-        5 => [b"key with a long common part / ".repeat(4).as_slice(), &[tens as u8]].concat(),
+        5 => [b"key with a long common part / ".repeat(3).as_slice(), &[tens as u8]].concat(),
         6 => vec![0xff; tens + 1],
         7 => [b"p\0".as_slice(), &(number as u64).to_be_bytes()].concat(),
         _ => format!("p{:04}", number * 7 % 1000).into_bytes(),
@@ -90,6 +90,22 @@ pub enum Operation {
     Get { family: usize, key: usize, snapshot: Option<usize> },
     MultiGet { family: usize, keys: Vec<usize>, snapshot: Option<usize> },
     CheckAll,
+}
+
+impl Operation {
+    /// A write as one write for each change, for a smaller failing run; anything else as it is.
+    pub fn split(&self) -> Vec<Self> {
+        match self {
+            Self::Write { changes, durability } => changes
+                .iter()
+                .map(|&change| Self::Write {
+                    changes: vec![change],
+                    durability: *durability,
+                })
+                .collect(),
+            other => vec![other.clone()],
+        }
+    }
 }
 
 /// What a run may do.

@@ -628,8 +628,8 @@ fn mutation(change: &Change, settings: &FamilySettings, may_single: impl Fn(&[u8
             let len = match rng.below(10) {
                 0 => 0,
                 1..6 => rng.below(20),
-                6..9 => rng.below(400),
-                _ => rng.below(3000),
+                6..9 => rng.below(900),
+                _ => rng.below(4000),
             };
             let step = rng.bits() as u8;
             (0..len).map(|at| step.wrapping_mul((at / 7) as u8)).collect()

@@ -46,10 +46,15 @@ fn the_engine_says_what_the_model_says() {
         };
         drop(alive);
         eprintln!("seed {seed} fails: {problem}\nshrinking ...");
-        let small = shrink::shrink(&operations, 400, |less| run(seed, less).is_err());
+        let fails = |less: &[Operation]| run(seed, less).is_err();
+        let mut small = shrink::shrink(&operations, 500, fails);
+        let split: Vec<_> = small.iter().flat_map(Operation::split).collect();
+        if fails(&split) {
+            small = shrink::shrink(&split, 500, fails);
+        }
         let why = run(seed, &small).err();
         panic!(
-            "ESKER_TEST_SEED={seed}: {problem}\nshrunk to {} steps, which fail with {why:?}:\n{small:#?}",
+            "ESKER_TEST_SEED={seed}: {problem}\nshrunk to {} steps, which fail with {why:?}:\n{small:?}",
             small.len()
         );
     }
