@@ -26,6 +26,11 @@ pub fn key(number: usize) -> Vec<u8> {
     }
 }
 
+/// Whether the key of this number is put and single-deleted in turns, in runs that single-delete at all.
+pub fn is_single(number: usize) -> bool {
+    number % 10 == 1
+}
+
 /// A change of one key or range.
 #[derive(Clone, Copy, Debug)]
 pub struct Change {
@@ -41,13 +46,12 @@ pub struct Change {
     pub value: u64,
 }
 
-/// What is done to a key; what its family or history forbids becomes a put or a delete.
+/// What is done to a key; what its family forbids becomes a put.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "as in `oracle::Mutation`")]
 pub enum ChangeKind {
     Put,
     Delete,
-    SingleDelete,
     DeleteRange,
     Merge,
 }
@@ -127,12 +131,11 @@ impl Scope {
     }
 }
 
-fn change(rng: &mut Rng, scope: Scope) -> Change {
+fn change(rng: &mut Rng) -> Change {
     let kind = match rng.below(20) {
         0..10 => ChangeKind::Put,
-        10..13 => ChangeKind::Delete,
-        13..15 if !scope.unlogged => ChangeKind::SingleDelete,
-        15..17 => ChangeKind::DeleteRange,
+        10..14 => ChangeKind::Delete,
+        14..17 => ChangeKind::DeleteRange,
         _ => ChangeKind::Merge,
     };
     Change {
@@ -163,7 +166,7 @@ pub fn random(rng: &mut Rng, scope: Scope) -> Operation {
                 _ => Durability::Buffered,
             };
             Operation::Write {
-                changes: (0..count).map(|_| change(rng, scope)).collect(),
+                changes: (0..count).map(|_| change(rng)).collect(),
                 durability,
             }
         }

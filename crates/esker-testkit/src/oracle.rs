@@ -8,7 +8,7 @@
 //!   They are atomic within a family, not over families. Logged commits after a lost one are applied without it.
 //! - What was open when the database was opened is durable.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use esker::Durability;
@@ -63,19 +63,15 @@ pub enum Mutation {
     Merge(Vec<u8>, Vec<u8>),
 }
 
-#[derive(Clone, Debug)]
-struct Row {
-    value: Vec<u8>,
-    /// Put exactly once since it was last deleted, and never merged.
-    pure: bool,
-}
-
 /// A family's rows.
 #[derive(Clone, Debug, Default)]
 pub struct Family {
     order: Order,
     merge: Merge,
-    rows: Arc<BTreeMap<Vec<u8>, Row>>,
+    rows: Arc<BTreeMap<Vec<u8>, Vec<u8>>>,
+    /// Keys with a history that single deletes do not cope with: overwritten, deleted or merged since their last
+    /// range delete.
+    mixed: Arc<BTreeSet<Vec<u8>>>,
 }
 
 impl Family {
@@ -84,7 +80,7 @@ impl Family {
         Self {
             order,
             merge,
-            rows: Arc::default(),
+            ..Self::default()
         }
     }
 
@@ -95,17 +91,17 @@ impl Family {
 
     /// The value of `key`.
     pub fn get(&self, key: &[u8]) -> Option<&[u8]> {
-        self.rows.get(key).map(|row| row.value.as_slice())
+        self.rows.get(key).map(Vec::as_slice)
     }
 
     /// Whether a single delete of `key` is defined.
     pub fn may_single_delete(&self, key: &[u8]) -> bool {
-        self.rows.get(key).is_some_and(|row| row.pure)
+        self.rows.contains_key(key) && !self.mixed.contains(key)
     }
 
     /// All rows, in order.
     pub fn rows(&self) -> Rows {
-        let rows = self.rows.iter().map(|(key, row)| (key.clone(), row.value.clone()));
+        let rows = self.rows.iter().map(|(key, row)| (key.clone(), row.clone()));
         match self.order {
             Order::Bytewise => rows.collect(),
             Order::Reverse => rows.rev().collect(),
@@ -114,22 +110,28 @@ impl Family {
 
     fn apply(&mut self, mutation: &Mutation) {
         let rows = Arc::make_mut(&mut self.rows);
+        let mixed = Arc::make_mut(&mut self.mixed);
         match mutation {
             Mutation::Put(key, value) => {
-                let row = Row {
-                    value: value.clone(),
-                    pure: !rows.contains_key(key),
-                };
-                rows.insert(key.clone(), row);
+                if rows.insert(key.clone(), value.clone()).is_some() {
+                    mixed.insert(key.clone());
+                }
             }
-            Mutation::Delete(key) | Mutation::SingleDelete(key) => {
+            Mutation::Delete(key) => {
+                rows.remove(key);
+                mixed.insert(key.clone());
+            }
+            Mutation::SingleDelete(key) => {
                 rows.remove(key);
             }
-            Mutation::DeleteRange(start, end) => rows.retain(|key, _| {
-                self.order.compare(key, start).is_lt() || self.order.compare(key, end).is_ge()
-            }),
+            Mutation::DeleteRange(start, end) => {
+                let outside =
+                    |key: &[u8]| self.order.compare(key, start).is_lt() || self.order.compare(key, end).is_ge();
+                rows.retain(|key, _| outside(key));
+                mixed.retain(|key| outside(key));
+            }
             Mutation::Merge(key, operand) => {
-                let base = rows.get(key).map(|row| row.value.as_slice());
+                let base = rows.get(key).map(Vec::as_slice);
                 let value = match self.merge {
                     Merge::None => panic!("a merge in a family without operator"),
                     Merge::Append => [base.unwrap_or_default(), operand].concat(),
@@ -138,7 +140,8 @@ impl Family {
                         sum.to_le_bytes().to_vec()
                     }
                 };
-                rows.insert(key.clone(), Row { value, pure: false });
+                rows.insert(key.clone(), value);
+                mixed.insert(key.clone());
             }
         }
     }
@@ -169,6 +172,8 @@ pub struct Oracle {
     base: State,
     current: State,
     commits: Vec<Commit>,
+    /// How many commits were acknowledged.
+    answered: usize,
     /// How many commits a power cut leaves at least, counting only logged ones.
     durable: usize,
     /// By family: up to which commit unlogged ones are in SSTables.
@@ -206,6 +211,7 @@ impl Oracle {
     /// An acknowledged commit.
     pub fn commit(&mut self, changes: Changes, durability: Durability) {
         self.attempt(changes, durability);
+        self.answered = self.commits.len();
         if durability == Durability::Sync {
             self.synced();
         }
@@ -255,7 +261,7 @@ impl Oracle {
                 self.base.keys()
             ));
         }
-        let least = if power_cut { self.durable } else { self.commits.len() };
+        let least = if power_cut { self.durable } else { self.answered };
         let mut nearest = String::new();
         for logged in (least..=self.commits.len()).rev() {
             let mut state = State::new();

@@ -9,7 +9,7 @@ use esker::{
 use esker_env::Env;
 use esker_env::mem::{CrashMode, MemFs};
 
-use crate::operation::{Change, ChangeKind, KEYS, Move, Operation, key};
+use crate::operation::{Change, ChangeKind, KEYS, Move, Operation, Scope, is_single, key};
 use crate::oracle::{Changes, Merge, Mutation, Oracle, Rows, State, difference, show};
 use crate::random::Rng;
 use crate::scan::{Limits, Scan};
@@ -72,6 +72,7 @@ struct OpenIter {
 /// A database beside its model.
 pub struct Runner {
     seed: u64,
+    scope: Scope,
     opened: u64,
     fs: MemFs,
     db: Db,
@@ -96,12 +97,13 @@ fn failed(what: &str) -> impl FnOnce(esker::Error) -> Failure {
 
 impl Runner {
     /// A new database on a new simulated machine.
-    pub fn new(seed: u64) -> std::result::Result<Self, Failure> {
+    pub fn new(seed: u64, scope: Scope) -> std::result::Result<Self, Failure> {
         let settings = BTreeMap::from([("default".to_owned(), FamilySettings::random(seed))]);
         let fs = MemFs::new();
         let db = open(&fs, seed, 0, &settings).map_err(failed("create"))?;
         let mut runner = Self {
             seed,
+            scope,
             opened: 0,
             fs,
             db,
@@ -267,9 +269,21 @@ impl Runner {
         for change in changes {
             let family = self.family(change.family);
             let (id, handle) = (family.handle.id(), &family.handle);
-            let mutation = mutation(change, &family.settings, |key| {
-                judge.family(id).may_single_delete(key)
-            });
+            let model = judge.family(id);
+            let mutation = match mutation(change, &family.settings) {
+                Mutation::Put(key, _) | Mutation::Delete(key) | Mutation::Merge(key, _)
+                    if is_single(change.key) && !self.scope.unlogged && model.may_single_delete(&key) =>
+                {
+                    Mutation::SingleDelete(key)
+                }
+                Mutation::Delete(key) | Mutation::Merge(key, _)
+                    if is_single(change.key) && !self.scope.unlogged =>
+                {
+                    let value = 8_u64.to_le_bytes().repeat(if family.settings.merge == Merge::Add { 1 } else { 9 });
+                    Mutation::Put(key, value)
+                }
+                other => other,
+            };
             match &mutation {
                 Mutation::Put(key, value) => batch.put_cf(handle, key, value),
                 Mutation::Delete(key) => batch.delete_cf(handle, key),
@@ -619,7 +633,7 @@ fn open(fs: &MemFs, seed: u64, opened: u64, settings: &BTreeMap<String, FamilySe
     opener.open(Path::new(DIR))
 }
 
-fn mutation(change: &Change, settings: &FamilySettings, may_single: impl Fn(&[u8]) -> bool) -> Mutation {
+fn mutation(change: &Change, settings: &FamilySettings) -> Mutation {
     let key_of = key(change.key);
     let mut rng = Rng::new(change.value);
     let value = |rng: &mut Rng| match settings.merge {
@@ -637,8 +651,6 @@ fn mutation(change: &Change, settings: &FamilySettings, may_single: impl Fn(&[u8
     };
     match change.kind {
         ChangeKind::Delete => Mutation::Delete(key_of),
-        ChangeKind::SingleDelete if may_single(&key_of) => Mutation::SingleDelete(key_of),
-        ChangeKind::SingleDelete => Mutation::Delete(key_of),
         ChangeKind::DeleteRange => {
             // Ends that are near each other in the order of keys, and sometimes no range at all.
             let mut keys: Vec<Vec<u8>> = (0..KEYS).map(key).collect();

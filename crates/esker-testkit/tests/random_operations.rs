@@ -11,9 +11,9 @@ use esker_testkit::random::Rng;
 use esker_testkit::runner::Runner;
 use esker_testkit::{number_from_env, shrink, watchdog};
 
-fn run(seed: u64, operations: &[Operation]) -> Result<(), String> {
+fn run(seed: u64, scope: Scope, operations: &[Operation]) -> Result<(), String> {
     let outcome = catch_unwind(AssertUnwindSafe(|| {
-        let mut runner = Runner::new(seed)?;
+        let mut runner = Runner::new(seed, scope)?;
         for (at, operation) in operations.iter().enumerate() {
             runner
                 .step(operation)
@@ -41,18 +41,18 @@ fn the_engine_says_what_the_model_says() {
             &format!("random_operations with ESKER_TEST_SEED={seed}"),
             Duration::from_secs(120),
         );
-        let Err(problem) = run(seed, &operations) else {
+        let Err(problem) = run(seed, scope, &operations) else {
             continue;
         };
         drop(alive);
         eprintln!("seed {seed} fails: {problem}\nshrinking ...");
-        let fails = |less: &[Operation]| run(seed, less).is_err();
+        let fails = |less: &[Operation]| run(seed, scope, less).is_err();
         let mut small = shrink::shrink(&operations, 500, fails);
         let split: Vec<_> = small.iter().flat_map(Operation::split).collect();
         if fails(&split) {
             small = shrink::shrink(&split, 500, fails);
         }
-        let why = run(seed, &small).err();
+        let why = run(seed, scope, &small).err();
         panic!(
             "ESKER_TEST_SEED={seed}: {problem}\nshrunk to {} steps, which fail with {why:?}:\n{small:?}",
             small.len()
