@@ -19,7 +19,15 @@
   // Percentiles spread so that 90, 99 and 99.9 are equally far apart.
   const nines = p => -Math.log10(1 - p / 100);
   const percent = x => +(100 * (1 - 10 ** -x)).toFixed(4) + " %";
-  const NINES = [0, 50, 90, 99, 99.9, 99.99, 99.999, 99.9999];
+  const NINES = [50, 90, 99, 99.9, 99.99, 99.999, 99.9999];
+
+  // One line a power of ten.
+  const decades = u => {
+    const { min, max } = u.scales.y;
+    const splits = [];
+    for (let e = Math.floor(Math.log10(min)); e <= Math.ceil(Math.log10(max)); e++) splits.push(10 ** e);
+    return splits;
+  };
 
   const axis = extra => ({
     stroke: () => css("--soft"), font: "12px system-ui, sans-serif",
@@ -46,14 +54,11 @@
       ],
       axes: [
         axis(latency
-          ? { splits: u => NINES.map(nines).filter(x => x >= u.scales.x.min && x <= u.scales.x.max), values: (u, xs) => xs.map(percent), space: 10 }
-          : { values: (u, xs) => xs.map(x => +x.toFixed(2) + " s") }),
-        axis({
-          size: 62,
-          values: (u, ys) => latency
-            ? ys.map(y => y != null && Math.abs(Math.log10(y) - Math.round(Math.log10(y))) < 1e-6 ? time(y) : "")
-            : ys.map(tick),
-        }),
+          ? { splits: u => NINES.map(nines).filter(x => x >= u.scales.x.min && x <= u.scales.x.max), values: (u, xs) => xs.map(percent), space: 10, size: 30 }
+          : { values: (u, xs) => xs.map(x => +x.toFixed(2) + " s"), size: 30 }),
+        axis(latency
+          ? { size: 62, splits: decades, values: (u, ys) => ys.map(time) }
+          : { size: 62, values: (u, ys) => ys.map(tick) }),
       ],
       hooks: { draw: [u => note(u, chart, element)] },
     };

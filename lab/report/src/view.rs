@@ -166,6 +166,11 @@ impl Page {
     }
 }
 
+/// Engines that are there to measure the lab itself. They are shown, and nothing is compared with them.
+fn is_yardstick(label: &str) -> bool {
+    matches!(label, "null" | "memory")
+}
+
 fn or_dash(value: Option<f64>, show: impl Fn(f64) -> String) -> String {
     value.filter(|v| *v != 0.0).map_or("–".into(), show)
 }
@@ -325,7 +330,8 @@ fn report_lines(id: &str, lines: &[Line<'_>], engines: &[Engine]) -> Vec<ReportL
         .map(|p| {
             let of_test: Vec<&Line<'_>> = lines.iter().filter(|l| l.workload == p.workload).collect();
             let rate = |line: &Line<'_>| line.median(|r| r.ops_per_s);
-            let best = of_test.iter().filter_map(|l| rate(l)).fold(0.0, f64::max);
+            let compared = of_test.iter().filter(|l| !is_yardstick(&l.label));
+            let best = compared.filter_map(|l| rate(l)).fold(0.0, f64::max);
             let ours = engines
                 .iter()
                 .map(|engine| {
@@ -369,10 +375,15 @@ impl Workload {
         charts: &mut Vec<Chart>,
     ) -> Workload {
         let anchor = format!("{id}-{name}");
-        let longest = lines
-            .iter()
-            .filter_map(|l| l.median(|r| r.ops_per_s))
-            .fold(0.0, f64::max);
+        let longest = |lines: &mut dyn Iterator<Item = &&Line<'_>>| {
+            lines
+                .filter_map(|l| l.median(|r| r.ops_per_s))
+                .fold(0.0, f64::max)
+        };
+        let longest = match longest(&mut lines.iter().filter(|l| !is_yardstick(&l.label))) {
+            0.0 => longest(&mut lines.iter()),
+            compared => compared,
+        };
         let mut chart = |chart: Option<Chart>| {
             chart.map_or(String::new(), |chart| {
                 let id = chart.id.clone();
@@ -425,7 +436,7 @@ impl LineView {
             is_baseline: line.is_baseline,
             bar: format!(
                 "{:.2}",
-                ops_per_s.map_or(0.0, |v| v / longest.max(f64::MIN_POSITIVE) * 100.0)
+                ops_per_s.map_or(0.0, |v| (v / longest.max(f64::MIN_POSITIVE) * 100.0).min(100.0))
             ),
             failed: line.failed(),
             error: line
@@ -484,12 +495,15 @@ fn row_notes(row: &Row) -> Vec<String> {
     notes
 }
 
-/// Rates over time, one line an engine; `None` with fewer than two intervals.
+/// Intervals below which a line over time says nothing.
+const INTERVALS_MIN: usize = 3;
+
+/// Rates over time, one line an engine; `None` if no engine took long enough.
 fn rate_chart(anchor: &str, lines: &[&Line<'_>], engines: &[Engine]) -> Option<Chart> {
     let rows: Vec<(&Line<'_>, &Row)> = lines
         .iter()
         .filter_map(|l| Some((*l, l.typical()?)))
-        .filter(|(_, r)| r.interval_rates.len() >= 2)
+        .filter(|(_, r)| r.interval_rates.len() >= INTERVALS_MIN)
         .collect();
     let longest = rows.iter().map(|(_, r)| r.interval_rates.len()).max()?;
     let interval_s = rows.first()?.1.interval_s;
