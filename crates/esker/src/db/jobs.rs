@@ -162,6 +162,7 @@ impl Core {
         let Some((family, plan)) = self.pick() else {
             return false;
         };
+        self.update_pressure(&family);
         // Others may find more to do beside this one.
         self.wake();
         let result = self.run_plan(&family, &plan);
@@ -242,7 +243,7 @@ impl Core {
             .sum();
         if drained > 0 {
             self.admission
-                .record_drain(drained, started, self.env.clock.now());
+                .record_drain(drained, started, self.env.clock.now(), family.pressure() > 0.0);
         }
         self.share_memory();
         Ok(())
@@ -354,8 +355,10 @@ impl Core {
             return;
         }
         let view = family.view();
+        let busy = |file: &Arc<FileMeta>| if file.is_being_compacted() { 0.5 } else { 1.0 };
+        let busy_half = view.version.level(0).files().iter().map(busy).sum();
         let debt = Debt {
-            level0_files: view.version.level(0).len(),
+            level0_files: busy_half,
             level0_trigger: options.level0_compaction_trigger,
             level0_files_max: options.level0_files_max,
             compaction_bytes: picker::estimate_debt(&view.version, &options),
