@@ -35,7 +35,11 @@ pub enum Command {
     Engines(LibraryArgs),
     /// Run one job read from standard input (the lab starts this itself)
     #[command(hide = true)]
-    Worker,
+    Worker {
+        /// Only load what a test needs
+        #[arg(long)]
+        load: bool,
+    },
 }
 
 #[derive(Clone, Copy, ValueEnum)]

@@ -16,7 +16,7 @@ use esker_lab_core::error::Kind;
 use esker_lab_core::schema::Row;
 use esker_lab_core::{Error, Result};
 
-use crate::{Context, Spec};
+use crate::{Context, Load, Spec};
 use common::Runner;
 
 /// One of db_bench's tests.
@@ -82,6 +82,18 @@ pub fn test(name: &str) -> Result<&'static Test> {
             names.join(", ")
         ))
     })
+}
+
+/// Only loads, for a test that another process will run on the same folder.
+pub fn load(
+    engine: &dyn Engine,
+    variant: &str,
+    spec: &Spec,
+    context: &Context<'_>,
+    load: Load,
+) -> Result<()> {
+    spec.validate()?;
+    Runner::new(engine, variant, spec, context)?.load(load)
 }
 
 /// Runs the test that `spec` names on one engine. What goes wrong is in the row; `Err` only says that there is no row,

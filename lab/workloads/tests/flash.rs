@@ -40,6 +40,8 @@ fn run_stoppable(engine: &dyn Engine, spec: &Spec, stop: &AtomicBool) -> Result<
         stop,
         tell: &|_| (),
         dir: dir.path().to_owned(),
+        load_elsewhere: None,
+        load_elsewhere: None,
         group: None,
     };
     flash::run(engine, "default", spec, &context)

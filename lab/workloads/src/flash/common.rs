@@ -11,7 +11,7 @@ use esker_lab_core::schema::Row;
 use esker_lab_core::{Error, Result, cgroup, size};
 
 use crate::measure::{self, Bounds, Measured};
-use crate::{Context, Spec, idle};
+use crate::{Context, Load, Spec, idle};
 
 /// Rows that are read back after a test that wrote.
 const SAMPLED_ROWS: u64 = 2_000;
@@ -159,7 +159,21 @@ impl<'a> Runner<'a> {
         merge_operator: bool,
     ) -> Result<Box<dyn Database>> {
         let start = Instant::now();
-        let database = self.open(Profile::BulkSequential, block_bytes, merge_operator)?;
+        let load = Load {
+            block_bytes,
+            merge_operator,
+        };
+        match self.context.load_elsewhere {
+            Some(elsewhere) => elsewhere(load)?,
+            None => self.load(load)?,
+        }
+        self.row.load_seconds = start.elapsed().as_secs_f64();
+        self.open(profile, block_bytes, merge_operator)
+    }
+
+    /// Loads all rows in key order, settles and closes.
+    pub(super) fn load(&self, load: Load) -> Result<()> {
+        let database = self.open(Profile::BulkSequential, load.block_bytes, load.merge_operator)?;
         let bounds = self.bounds(self.spec.rows, f64::INFINITY);
         let load = self.fill(database.as_ref(), "loading", bounds, None)?;
         if load.stopped {
@@ -167,9 +181,7 @@ impl<'a> Runner<'a> {
         }
         database.flush()?;
         idle::wait(database.as_ref(), self.context, "settling the load")?;
-        database.close()?;
-        self.row.load_seconds = start.elapsed().as_secs_f64();
-        self.open(profile, block_bytes, merge_operator)
+        database.close()
     }
 
     /// Puts a measured part into the row. `calls` counts all operations of all threads, for the figures per operation.
