@@ -52,6 +52,7 @@ fn spec(args: &RunArgs) -> Result<Spec> {
         memory_bytes: sizes.memory_bytes,
         compression: args.compression,
         interval_s: sizes.interval_s,
+        idle_poll_s: sizes.idle_poll_s,
     };
     spec.validate()?;
     Ok(spec)

@@ -105,6 +105,9 @@ pub fn run(engine: &dyn Engine, variant: &str, spec: &Spec, context: &Context<'_
     let result = (test.run)(&mut runner);
     let mut row = runner.finish();
     match result {
+        Ok(()) if row.partial && row.ops == 0 => {
+            return Err(Error::new(Kind::Stopped, "stopped before anything was measured"));
+        }
         Ok(()) => {}
         Err(error) if matches!(error.kind(), Kind::Unsupported | Kind::Missing | Kind::Usage) => {
             return Err(error);
