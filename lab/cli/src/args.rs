@@ -24,7 +24,7 @@ pub struct Cli {
 #[derive(Subcommand)]
 pub enum Command {
     /// Run a report's workloads and write one result file
-    Run(RunArgs),
+    Run(Box<RunArgs>),
     /// Compare two result files row by row
     Compare(CompareArgs),
     /// Make one self-contained HTML page out of result files
