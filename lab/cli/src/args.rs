@@ -24,7 +24,7 @@ pub struct Cli {
 #[derive(Subcommand)]
 pub enum Command {
     /// Run a report's workloads and write one result file
-    Run(RunArgs),
+    Run(Box<RunArgs>),
     /// Compare two result files row by row
     Compare(CompareArgs),
     /// Make one self-contained HTML page out of result files
@@ -35,7 +35,11 @@ pub enum Command {
     Engines(LibraryArgs),
     /// Run one job read from standard input (the lab starts this itself)
     #[command(hide = true)]
-    Worker,
+    Worker {
+        /// Only load what a test needs
+        #[arg(long)]
+        load: bool,
+    },
 }
 
 #[derive(Clone, Copy, ValueEnum)]

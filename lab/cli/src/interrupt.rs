@@ -29,9 +29,12 @@ pub fn in_parent() {
     });
 }
 
-/// In a worker: a flag, which the workload looks at.
+/// In a worker: a flag, which the workload looks at, and word to a loading process, if there is one.
 pub fn in_worker() {
-    let _ = ctrlc::set_handler(|| STOP.store(true, Ordering::SeqCst));
+    let _ = ctrlc::set_handler(|| {
+        STOP.store(true, Ordering::SeqCst);
+        signal_child(Signal::INT);
+    });
 }
 
 /// The user wants to stop.

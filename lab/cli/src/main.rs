@@ -28,7 +28,7 @@ fn main() -> ExitCode {
         Command::Report(args) => run::report(&args),
         Command::Limits(args) => limits::limits(&args),
         Command::Engines(args) => engines::engines(&args),
-        Command::Worker => return worker::worker(),
+        Command::Worker { load } => return worker::worker(load),
     };
     match result {
         Ok(code) => code,

@@ -52,6 +52,7 @@ fn spec(args: &RunArgs) -> Result<Spec> {
         memory_bytes: sizes.memory_bytes,
         compression: args.compression,
         interval_s: sizes.interval_s,
+        idle_poll_s: sizes.idle_poll_s,
     };
     spec.validate()?;
     Ok(spec)
@@ -158,6 +159,7 @@ impl Session<'_> {
             group: group.as_ref().map(|g| g.path().to_owned()),
             rocksdb_lib: self.args.libraries.rocksdb_lib.clone(),
             leveldb_lib: self.args.libraries.leveldb_lib.clone(),
+            load: None,
         };
         let message = jobs::run(&job, group.as_ref(), &self.allocator, &mut |p| show.progress(p));
         if !self.args.keep {
@@ -185,6 +187,10 @@ impl Session<'_> {
                 return Ok(());
             }
         };
+        if row.errors > 0 && group.as_ref().is_some_and(|g| g.kills() > 0) {
+            row.error_messages
+                .push("the kernel killed a process for want of memory".into());
+        }
         row.repeat = repeat;
         row.memory_limit_bytes = limit;
         row.rerun = rerun(self.args, spec, choice);

@@ -4,14 +4,14 @@
 
 use std::io::{Read, Write};
 use std::path::PathBuf;
-use std::process::ExitCode;
+use std::process::{Command, ExitCode, Stdio};
 use std::sync::Mutex;
 
 use esker_lab_core::error::Kind;
 use esker_lab_core::schema::Row;
 use esker_lab_core::{Error, Result, cgroup};
 use esker_lab_engines::{Libraries, Registry};
-use esker_lab_workloads::{Context, Progress, Spec, flash};
+use esker_lab_workloads::{Context, Load, Progress, Spec, flash};
 use serde::{Deserialize, Serialize};
 
 use crate::interrupt;
@@ -20,7 +20,7 @@ use crate::interrupt;
 pub const MARK: &str = "\u{1}lab ";
 
 /// What a worker is to do.
-#[derive(Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize)]
 pub struct Job {
     /// Engine's name.
     pub engine: String,
@@ -36,6 +36,8 @@ pub struct Job {
     pub rocksdb_lib: PathBuf,
     /// LevelDB's library.
     pub leveldb_lib: PathBuf,
+    /// Only load; another worker runs the test.
+    pub load: Option<Load>,
 }
 
 /// What a worker says.
@@ -60,7 +62,47 @@ fn say(out: &Mutex<std::io::Stdout>, message: &Message) {
     }
 }
 
-fn run(out: &Mutex<std::io::Stdout>) -> Result<Row> {
+/// Loads in a worker of this worker, which inherits the control group and speaks to the same parent.
+fn load_elsewhere(job: &Job, load: Load) -> Result<()> {
+    let program = std::env::current_exe().map_err(|e| Error::io("finding this program", &e))?;
+    let mut child = Command::new(program)
+        .args(["worker", "--load"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::inherit())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(|e| Error::io("starting a loading process", &e))?;
+    let job = Job {
+        load: Some(load),
+        group: None,
+        ..job.clone()
+    };
+    let json = serde_json::to_vec(&job).map_err(|e| Error::usage(e.to_string()))?;
+    if let Some(mut stdin) = child.stdin.take() {
+        // A process that died already says why on standard error.
+        let _ = stdin.write_all(&json);
+    }
+    interrupt::set_child(child.id());
+    let output = child
+        .wait_with_output()
+        .map_err(|e| Error::io("waiting for a loading process", &e))?;
+    interrupt::set_child(0);
+    if interrupt::stopped() {
+        return Err(Error::new(Kind::Stopped, "stopped while loading"));
+    }
+    if output.status.success() {
+        return Ok(());
+    }
+    let complaints = String::from_utf8_lossy(&output.stderr);
+    Err(Error::engine(format!(
+        "loading failed ({}): {}",
+        output.status,
+        complaints.trim()
+    )))
+}
+
+/// Does the job on standard input; a job that only loads has no answer.
+fn run(out: &Mutex<std::io::Stdout>) -> Result<Option<Message>> {
     let mut text = String::new();
     std::io::stdin()
         .read_to_string(&mut text)
@@ -74,24 +116,35 @@ fn run(out: &Mutex<std::io::Stdout>) -> Result<Row> {
         cgroup::enter(group)?;
     }
     let registry = Registry::new(&Libraries {
-        rocksdb: job.rocksdb_lib,
-        leveldb: job.leveldb_lib,
+        rocksdb: job.rocksdb_lib.clone(),
+        leveldb: job.leveldb_lib.clone(),
     });
+    let elsewhere = |load| load_elsewhere(&job, load);
     let context = Context {
         stop: &interrupt::STOP,
         tell: &|progress| say(out, &Message::Progress(progress)),
-        dir: job.dir,
-        group: job.group,
+        dir: job.dir.clone(),
+        load_elsewhere: Some(&elsewhere),
+        group: job.group.clone(),
     };
-    flash::run(registry.engine(&job.engine)?, &job.variant, &job.spec, &context)
+    let engine = registry.engine(&job.engine)?;
+    if let Some(load) = job.load {
+        return flash::load(engine, &job.variant, &job.spec, &context, load).map(|()| None);
+    }
+    flash::run(engine, &job.variant, &job.spec, &context).map(|row| Some(Message::Row(Box::new(row))))
 }
 
-/// Runs the job on standard input.
-pub fn worker() -> ExitCode {
+/// Runs the job on standard input. One that is only `loading` answers by its exit code and standard error.
+pub fn worker(loading: bool) -> ExitCode {
     interrupt::in_worker();
     let out = Mutex::new(std::io::stdout());
     let message = match run(&out) {
-        Ok(row) => Message::Row(Box::new(row)),
+        Ok(None) => return ExitCode::SUCCESS,
+        Ok(Some(message)) => message,
+        Err(error) if loading => {
+            eprintln!("{error}");
+            return ExitCode::FAILURE;
+        }
         Err(error) => match error.kind() {
             Kind::Unsupported | Kind::Missing => Message::Unable(error.to_string()),
             Kind::Stopped => Message::Stopped,

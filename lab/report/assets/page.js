@@ -38,7 +38,7 @@
     const latency = chart.kind === "latency";
     return {
       width: element.clientWidth, height: 260,
-      padding: [10, 14, 0, 0],
+      padding: [10, 30, 0, 0],
       cursor: { points: { size: 7 }, drag: { x: true, y: false } },
       legend: { live: true },
       scales: {
@@ -68,7 +68,8 @@
   function note(u, chart, element) {
     if (element.dataset.lines) return;
     const { left, top, width, height } = u.bbox;
-    const pixels = u.ctx.getImageData(left, top, width, height).data;
+    // A line at zero lies half below the plotting area.
+    const pixels = u.ctx.getImageData(left, top, width, height + 4).data;
     const probe = document.createElement("canvas").getContext("2d");
     let drawn = 0;
     for (const series of chart.series) {

@@ -16,7 +16,7 @@ use esker_lab_core::error::Kind;
 use esker_lab_core::schema::Row;
 use esker_lab_core::{Error, Result};
 
-use crate::{Context, Spec};
+use crate::{Context, Load, Spec};
 use common::Runner;
 
 /// One of db_bench's tests.
@@ -84,6 +84,18 @@ pub fn test(name: &str) -> Result<&'static Test> {
     })
 }
 
+/// Only loads, for a test that another process will run on the same folder.
+pub fn load(
+    engine: &dyn Engine,
+    variant: &str,
+    spec: &Spec,
+    context: &Context<'_>,
+    load: Load,
+) -> Result<()> {
+    spec.validate()?;
+    Runner::new(engine, variant, spec, context)?.load(load)
+}
+
 /// Runs the test that `spec` names on one engine. What goes wrong is in the row; `Err` only says that there is no row,
 /// because the engine can't do this or the user stopped it before anything was measured.
 pub fn run(engine: &dyn Engine, variant: &str, spec: &Spec, context: &Context<'_>) -> Result<Row> {
@@ -93,6 +105,9 @@ pub fn run(engine: &dyn Engine, variant: &str, spec: &Spec, context: &Context<'_
     let result = (test.run)(&mut runner);
     let mut row = runner.finish();
     match result {
+        Ok(()) if row.partial && row.ops == 0 => {
+            return Err(Error::new(Kind::Stopped, "stopped before anything was measured"));
+        }
         Ok(()) => {}
         Err(error) if matches!(error.kind(), Kind::Unsupported | Kind::Missing | Kind::Usage) => {
             return Err(error);

@@ -8,8 +8,6 @@ use esker_lab_core::{Error, Result, error::Kind};
 
 use crate::Context;
 
-const POLL: Duration = Duration::from_millis(50);
-
 /// Quiet polls in a row that count as idle: an engine may pause between two jobs.
 const QUIET_POLLS: u32 = 5;
 
@@ -18,7 +16,12 @@ const LONGEST: Duration = Duration::from_secs(3600);
 
 /// Waits until the engine says that it is idle and the process stops writing. Returns when idleness began, so that
 /// the polls that confirm it don't count.
-pub(crate) fn wait(database: &dyn Database, context: &Context<'_>, phase: &str) -> Result<Instant> {
+pub(crate) fn wait(
+    database: &dyn Database,
+    context: &Context<'_>,
+    poll: Duration,
+    phase: &str,
+) -> Result<Instant> {
     let start = Instant::now();
     let mut idle_since = start;
     let mut quiet = 0;
@@ -32,7 +35,7 @@ pub(crate) fn wait(database: &dyn Database, context: &Context<'_>, phase: &str) 
                 "background work had not ended after an hour of {phase}"
             )));
         }
-        std::thread::sleep(POLL);
+        std::thread::sleep(poll);
         let now_written = Account::written();
         if database.is_idle()? && now_written == written {
             quiet += 1;

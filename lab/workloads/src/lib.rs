@@ -12,5 +12,5 @@ pub mod measure;
 pub mod progress;
 pub mod spec;
 
-pub use progress::{Context, Progress};
+pub use progress::{Context, Load, Progress};
 pub use spec::{Scale, Spec};

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use esker_lab_core::Result;
 use serde::{Deserialize, Serialize};
 
 /// How far a workload is.
@@ -16,6 +17,15 @@ pub struct Progress {
     pub ops_per_s: f64,
 }
 
+/// A load that a test needs before its measured part.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Load {
+    /// Size of data blocks, in bytes.
+    pub block_bytes: usize,
+    /// The test will merge.
+    pub merge_operator: bool,
+}
+
 /// What a workload is told besides its specification.
 pub struct Context<'a> {
     /// Set when the user wants to stop; what was measured so far is returned.
@@ -24,6 +34,9 @@ pub struct Context<'a> {
     pub tell: &'a (dyn Fn(Progress) + Sync),
     /// Folder to make the database in; it exists and is empty.
     pub dir: PathBuf,
+    /// Loads in a process of its own, so that what the load leaves in the allocator and the peak of its memory are not
+    /// the test's. Without it the load is done here.
+    pub load_elsewhere: Option<&'a (dyn Fn(Load) -> Result<()> + Sync)>,
     /// The control group that limits this process, to read its peak from.
     pub group: Option<PathBuf>,
 }

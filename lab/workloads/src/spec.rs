@@ -46,6 +46,8 @@ pub struct Spec {
     pub compression: Compression,
     /// Length of an interval of the rates over time, in seconds.
     pub interval_s: f64,
+    /// Time between two looks whether an engine is idle, in seconds; five quiet ones in a row count.
+    pub idle_poll_s: f64,
 }
 
 /// The numbers that a scale stands for.
@@ -61,6 +63,8 @@ pub struct Sizes {
     pub cap_seconds: f64,
     /// Length of an interval, in seconds.
     pub interval_s: f64,
+    /// Time between two looks whether an engine is idle, in seconds.
+    pub idle_poll_s: f64,
 }
 
 /// The report's data, 800 GB, over its memory, 144 GB.
@@ -76,6 +80,7 @@ impl Scale {
                 seconds: 1.0,
                 cap_seconds: 10.0,
                 interval_s: 0.1,
+                idle_poll_s: 0.01,
             },
             Scale::Small => Sizes {
                 rows: 2_500_000,
@@ -83,6 +88,7 @@ impl Scale {
                 seconds: 15.0,
                 cap_seconds: 60.0,
                 interval_s: 1.0,
+                idle_poll_s: 0.05,
             },
             Scale::Report => {
                 let memory_bytes = memory_bytes.unwrap_or(4 << 30);
@@ -93,6 +99,7 @@ impl Scale {
                     seconds: 300.0,
                     cap_seconds: 3600.0,
                     interval_s: 1.0,
+                    idle_poll_s: 0.05,
                 }
             }
         }
@@ -133,6 +140,7 @@ impl Spec {
             ("cap", self.cap_seconds),
             ("passes", self.passes),
             ("interval", self.interval_s),
+            ("idle poll", self.idle_poll_s),
             ("paced writes a second", self.writes_per_s),
         ] {
             if !(value.is_finite() && value > 0.0) {

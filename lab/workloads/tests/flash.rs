@@ -31,6 +31,7 @@ fn spec(test: &str) -> Spec {
         memory_bytes: 64 << 20,
         compression: Compression::None,
         interval_s: 0.01,
+        idle_poll_s: 0.002,
     }
 }
 
@@ -40,6 +41,7 @@ fn run_stoppable(engine: &dyn Engine, spec: &Spec, stop: &AtomicBool) -> Result<
         stop,
         tell: &|_| (),
         dir: dir.path().to_owned(),
+        load_elsewhere: None,
         group: None,
     };
     flash::run(engine, "default", spec, &context)
@@ -103,27 +105,38 @@ fn the_harness_costs_little() {
     }
 }
 
+/// Stops at the first word of progress in `phase` of a test that would take hours.
+fn run_until(phase: &str, test: &str) -> Result<Row> {
+    let spec = Spec {
+        seconds: 3600.0,
+        cap_seconds: 3600.0,
+        passes: 1e9,
+        ..spec(test)
+    };
+    let (dir, stop) = (tempfile::tempdir().unwrap(), AtomicBool::new(false));
+    let context = Context {
+        stop: &stop,
+        tell: &|progress| stop.store(progress.phase == phase, Ordering::Relaxed),
+        dir: dir.path().to_owned(),
+        load_elsewhere: None,
+        group: None,
+    };
+    flash::run(&Null, "default", &spec, &context)
+}
+
 #[test]
 fn stopping_keeps_what_was_measured() {
-    let stop = AtomicBool::new(false);
-    let endless = Spec {
-        seconds: 600.0,
-        ..spec("fillsync")
-    };
-    let endless = Spec {
-        rows: 1_000_000,
-        ..endless
-    };
-    let row = std::thread::scope(|scope| {
-        let run = scope.spawn(|| run_stoppable(&Null, &endless, &stop));
-        std::thread::sleep(std::time::Duration::from_millis(30));
-        stop.store(true, Ordering::Relaxed);
-        run.join().unwrap()
-    });
-    // Fast machines may finish all rows first; either way there is a row.
-    let row = row.unwrap();
-    assert!(row.partial || row.ops == 1_000_000);
-    assert!(row.ops > 0);
+    let row = run_until("measuring", "overwrite").unwrap();
+    assert!(row.partial && row.ops > 0 && row.ops_per_s > 0.0);
+    assert_eq!(row.errors, 0);
+}
+
+#[test]
+fn stopping_before_anything_was_measured_gives_no_row() {
+    assert_eq!(
+        run_until("warming up", "readrandom").unwrap_err().kind(),
+        Kind::Stopped
+    );
 }
 
 #[test]

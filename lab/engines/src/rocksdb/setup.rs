@@ -38,7 +38,8 @@ impl Plan {
         let taken = write_buffer_bytes * write_buffers + memory_bytes / RESERVE_SHARE + RESERVE_BYTES;
         let rest = memory_bytes.saturating_sub(taken);
         let cache_bytes = match profile {
-            Profile::Read | Profile::Mixed if direct => rest,
+            // Cached blocks of odd sizes waste a part of the allocator's memory.
+            Profile::Read | Profile::Mixed if direct => rest / 5 * 4,
             // Blocks are of no use to a writer; a compaction's buffers are.
             _ if direct => rest.min(memory_bytes / 4),
             Profile::Read | Profile::Mixed => rest.min(memory_bytes / 4),
@@ -435,6 +436,6 @@ mod tests {
     #[test]
     fn direct_reads_get_most_of_the_memory_as_cache() {
         let plan = Plan::new(512 * MIB, Profile::Read, true);
-        assert!(plan.cache_bytes > 350 * MIB, "{plan:?}");
+        assert!(plan.cache_bytes > 256 * MIB, "{plan:?}");
     }
 }

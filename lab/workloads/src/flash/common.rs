@@ -11,7 +11,7 @@ use esker_lab_core::schema::Row;
 use esker_lab_core::{Error, Result, cgroup, size};
 
 use crate::measure::{self, Bounds, Measured};
-use crate::{Context, Spec, idle};
+use crate::{Context, Load, Spec, idle};
 
 /// Rows that are read back after a test that wrote.
 const SAMPLED_ROWS: u64 = 2_000;
@@ -104,7 +104,7 @@ impl<'a> Runner<'a> {
         self.engine.open(&self.context.dir, self.variant, &settings)
     }
 
-    /// Writes all rows in key order, version 0, without the log, `ops_per_call` rows a call.
+    /// Writes all rows in key order, version 0, without the log, or `batch` rows a call.
     pub(super) fn fill(
         &self,
         database: &dyn Database,
@@ -159,20 +159,41 @@ impl<'a> Runner<'a> {
         merge_operator: bool,
     ) -> Result<Box<dyn Database>> {
         let start = Instant::now();
-        let database = self.open(Profile::BulkSequential, block_bytes, merge_operator)?;
+        let load = Load {
+            block_bytes,
+            merge_operator,
+        };
+        match self.context.load_elsewhere {
+            Some(elsewhere) => elsewhere(load)?,
+            None => self.load(load)?,
+        }
+        self.row.load_seconds = start.elapsed().as_secs_f64();
+        self.open(profile, block_bytes, merge_operator)
+    }
+
+    /// Loads all rows in key order, settles and closes.
+    pub(super) fn load(&self, load: Load) -> Result<()> {
+        let database = self.open(Profile::BulkSequential, load.block_bytes, load.merge_operator)?;
         let bounds = self.bounds(self.spec.rows, f64::INFINITY);
         let load = self.fill(database.as_ref(), "loading", bounds, None)?;
         if load.stopped {
             return Err(Error::new(Kind::Stopped, "stopped while loading"));
         }
         database.flush()?;
-        idle::wait(database.as_ref(), self.context, "settling the load")?;
-        database.close()?;
-        self.row.load_seconds = start.elapsed().as_secs_f64();
-        self.open(profile, block_bytes, merge_operator)
+        self.wait_until_idle(database.as_ref(), "settling the load")?;
+        database.close()
     }
 
-    /// Puts a measured part into the row. `calls` counts all operations of all threads, for the figures per operation.
+    fn wait_until_idle(&self, database: &dyn Database, phase: &str) -> Result<Instant> {
+        idle::wait(
+            database,
+            self.context,
+            Duration::from_secs_f64(self.spec.idle_poll_s),
+            phase,
+        )
+    }
+
+    /// Puts a measured part into the row.
     pub(super) fn record(&mut self, measured: &Measured, seconds: f64, bytes_per_op: u64) {
         let row = &mut self.row;
         let latencies = &measured.main.latencies;
@@ -218,7 +239,7 @@ impl<'a> Runner<'a> {
 
     /// Waits until the engine is idle and puts the time and all resources since `before` into the row.
     pub(super) fn settle(&mut self, database: &dyn Database, before: &Account, ended: Instant) -> Result<()> {
-        let idle_at = idle::wait(database, self.context, "settling")?;
+        let idle_at = self.wait_until_idle(database, "settling")?;
         self.row.settle_seconds = idle_at.saturating_duration_since(ended).as_secs_f64();
         self.spent(&Account::now(&self.context.dir).since(before), true);
         self.observe(database);
