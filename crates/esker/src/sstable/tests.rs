@@ -409,7 +409,10 @@ fn range_tombstones_widen_the_bounds_and_come_back() {
     assert!(!writer.is_empty());
     let summary = writer.finish(true).expect("written");
     assert_eq!(summary.smallest, internal_key(b"a", 2, ValueKind::RangeDelete));
-    assert_eq!(summary.largest, internal_key(b"x", SEQUENCE_MAX, ValueKind::RangeDelete));
+    assert_eq!(
+        summary.largest,
+        internal_key(b"x", SEQUENCE_MAX, ValueKind::RangeDelete)
+    );
     let properties = &summary.properties;
     assert_eq!(
         (
