@@ -1,4 +1,5 @@
 //! What the scripts can't show: other processes, damaged files, sizes, pipes.
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 mod support;
 

@@ -4,6 +4,7 @@
 //! follows is what it left: lines of stdout as they are, lines of stderr behind `! `, and `= N` for an exit code other
 //! than 0. `DIR` stands for the database's folder, of which each script has a fresh one that does not exist yet.
 //! With `ESKER_BLESS=1` the scripts are rewritten as the binary has it now: read the difference.
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 mod support;
 

@@ -1,4 +1,5 @@
 //! Verification finds every flipped byte that matters, and nothing in a whole database.
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,5 @@
 //! Runs the real binary.
+#![allow(dead_code, reason = "each file of tests uses a part")]
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
