@@ -94,10 +94,9 @@ impl Opener {
         let dir = path.as_ref().to_owned();
         let named = self.families;
         let open = || open_core(env.clone(), dir.clone(), options.clone(), &named);
-        let core = if options.read_only {
-            super::read_only::open_settled(&env, &dir, open)?
-        } else {
-            open()?
+        let core = match options.read_only {
+            true => super::read_only::open_settled(&env, &dir, open)?,
+            false => open()?,
         };
         let db = Db::from_core(core);
         for (name, family) in named {

@@ -94,6 +94,47 @@ mod tests {
         }
     }
 
+    /// What `Db::open` would hold, without the handle that closes it.
+    fn opened(dir: &Path) -> Result<Arc<Core>> {
+        let db = Db::open(dir, options(true))?;
+        let core = Arc::clone(db.core());
+        std::mem::forget(db);
+        Ok(core)
+    }
+
+    #[test]
+    fn an_opening_is_repeated_if_a_flush_came_between() {
+        let dir = tempfile::tempdir().unwrap();
+        let db = Db::open(dir.path(), options(false)).unwrap();
+        db.put(b"a", b"old").unwrap();
+        let calls = std::cell::Cell::new(0);
+        let core = open_settled(&Env::posix(), dir.path(), || {
+            calls.set(calls.get() + 1);
+            let core = opened(dir.path())?;
+            if calls.get() < 3 {
+                db.put(b"a", b"new")?;
+                db.flush()?;
+            }
+            Ok(core)
+        });
+        assert_eq!(calls.get(), 3);
+        let view = core.unwrap().families.load().default.view_owned();
+        assert_eq!(view.version.file_count(), 2, "what the last opening found");
+    }
+
+    #[test]
+    fn an_error_that_comes_twice_is_no_race() {
+        let calls = std::cell::Cell::new(0);
+        let damage = open_settled(&Env::posix(), Path::new("x"), || {
+            calls.set(calls.get() + 1);
+            Err(Error::corruption("the same each time"))
+        });
+        assert_eq!(
+            (damage.err().unwrap().kind(), calls.get()),
+            (ErrorKind::Corruption, 2)
+        );
+    }
+
     /// Ends the writer also when the reader's assertions fail.
     struct StopAtEnd<'a>(&'a AtomicBool);
 

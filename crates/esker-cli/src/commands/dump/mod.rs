@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use crate::args::{Common, Dump, DumpFile};
 use crate::bytes::Form;
 use crate::database::folder;
-use crate::failure::Result;
+use crate::failure::{Failure, Result};
 use crate::output::Output;
 
 /// Bytes of a value that are shown without `--full`.
@@ -32,18 +32,23 @@ pub fn run(common: &Common, dump: &Dump, output: &mut Output) -> Result<u8> {
 fn find(common: &Common, named: &OsStr, extension: &str) -> Result<(Inspector, PathBuf)> {
     let as_path = Path::new(named);
     let number = named.to_str().and_then(|text| text.parse::<u64>().ok());
-    if number.is_none() && (as_path.components().count() > 1 || as_path.exists()) {
+    let (dir, path) = if number.is_none() && (as_path.components().count() > 1 || as_path.exists()) {
         let parent = as_path.parent().filter(|parent| !parent.as_os_str().is_empty());
-        return Ok((
-            Inspector::new(parent.unwrap_or(Path::new("."))),
-            as_path.to_owned(),
+        (parent.unwrap_or(Path::new(".")).to_owned(), as_path.to_owned())
+    } else {
+        let dir = folder(common)?;
+        let path = match number {
+            Some(number) => dir.join(format!("{number:06}.{extension}")),
+            None => dir.join(as_path),
+        };
+        (dir, path)
+    };
+    if !path.exists() {
+        return Err(Failure::usage(
+            format!("there is no file {}", path.display()),
+            "'esker dump manifest' lists the tables, 'esker verify' all files",
         ));
     }
-    let dir = folder(common)?;
-    let path = match number {
-        Some(number) => dir.join(format!("{number:06}.{extension}")),
-        None => dir.join(as_path),
-    };
     Ok((Inspector::new(dir), path))
 }
 
