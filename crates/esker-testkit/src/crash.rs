@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use esker::{ColumnFamily, ColumnFamilyOptions, Db, Durability, Opener, Options, Result, WriteBatch, WriteOptions};
+use esker::{
+    ColumnFamily, ColumnFamilyOptions, Db, Durability, Opener, Options, Result, WriteBatch, WriteOptions,
+};
 use esker_env::mem::{CrashMode, MemFs};
 use esker_env::{Env, Fs as _};
 
@@ -108,7 +110,14 @@ impl Script {
         self.db = None;
         drop(db);
         self.db = Some(open(fs)?);
-        assert_eq!(self.db()?.column_family_names().iter().map(String::as_str).collect::<BTreeSet<_>>(), names);
+        assert_eq!(
+            self.db()?
+                .column_family_names()
+                .iter()
+                .map(String::as_str)
+                .collect::<BTreeSet<_>>(),
+            names
+        );
         self.oracle.reopened();
         let two = self.db()?.column_family("two")?;
         self.db()?.set_family_options(&two, &[("block_bytes", "2048")])?;
@@ -119,7 +128,9 @@ impl Script {
     }
 
     fn db(&self) -> Result<&Db> {
-        self.db.as_ref().ok_or_else(|| esker::Error::bug("the script has no database"))
+        self.db
+            .as_ref()
+            .ok_or_else(|| esker::Error::bug("the script has no database"))
     }
 
     fn wait_idle(&self) -> Result<()> {
@@ -135,11 +146,19 @@ impl Script {
     }
 
     /// Batches of three changes: two puts, in both families if there are two, and a delete.
-    fn writes(&mut self, from: u64, other: Option<&ColumnFamily>, count: u64, durability: Durability) -> Result<()> {
+    fn writes(
+        &mut self,
+        from: u64,
+        other: Option<&ColumnFamily>,
+        count: u64,
+        durability: Durability,
+    ) -> Result<()> {
         for at in from..from + count {
             self.step += 1;
             let key = |number: u64| format!("key{:04}", number * 37 % 80).into_bytes();
-            let value = format!("{} of step {}, ", key(at).escape_ascii(), self.step).repeat(12).into_bytes();
+            let value = format!("{} of step {}, ", key(at).escape_ascii(), self.step)
+                .repeat(12)
+                .into_bytes();
             let default = self.db()?.default_column_family();
             let other = other.unwrap_or(&default);
             let changes = vec![
@@ -158,7 +177,12 @@ impl Script {
         self.commit(changes, [family, family], Durability::Buffered)
     }
 
-    fn commit(&mut self, changes: Changes, families: [&ColumnFamily; 2], durability: Durability) -> Result<()> {
+    fn commit(
+        &mut self,
+        changes: Changes,
+        families: [&ColumnFamily; 2],
+        durability: Durability,
+    ) -> Result<()> {
         let mut batch = WriteBatch::new();
         for (id, mutation) in &changes {
             let family = families[usize::from(*id == families[1].id())];
@@ -169,7 +193,9 @@ impl Script {
                 other => panic!("the script has no {other:?}"),
             }
         }
-        let written = self.db()?.write_with(&mut batch, &WriteOptions::durability(durability));
+        let written = self
+            .db()?
+            .write_with(&mut batch, &WriteOptions::durability(durability));
         match written {
             Ok(()) => self.oracle.commit(changes, durability),
             Err(_) => self.oracle.attempt(changes, durability),
@@ -205,7 +231,10 @@ impl Script {
             }
             Some(Unanswered::Dropped(id)) => {
                 let names = db.column_family_names();
-                let ids = names.iter().filter_map(|name| db.column_family(name).ok()).map(|family| family.id());
+                let ids = names
+                    .iter()
+                    .filter_map(|name| db.column_family(name).ok())
+                    .map(|family| family.id());
                 if !ids.collect::<Vec<_>>().contains(id) {
                     oracle.drop_family(*id);
                 }
@@ -228,7 +257,11 @@ impl Script {
 /// Holds a database against its model.
 pub fn check_rows(db: &Db, oracle: &Oracle) -> std::result::Result<(), String> {
     let found = scan_all(db).map_err(|error| format!("a scan fails: {error:?}"))?;
-    let wanted: BTreeMap<_, _> = oracle.state().iter().map(|(&id, family)| (id, family.rows())).collect();
+    let wanted: BTreeMap<_, _> = oracle
+        .state()
+        .iter()
+        .map(|(&id, family)| (id, family.rows()))
+        .collect();
     if found == wanted {
         return Ok(());
     }
@@ -250,18 +283,24 @@ pub fn check_files(fs: &MemFs, db: &Db) -> std::result::Result<(), String> {
         if result.is_ok() {
             break;
         }
-        esker_env::Env::posix().clock.sleep(std::time::Duration::from_millis(10));
+        esker_env::Env::posix()
+            .clock
+            .sleep(std::time::Duration::from_millis(10));
     }
     result
 }
 
 fn check_files_now(fs: &MemFs, db: &Db) -> std::result::Result<(), String> {
-    let names = fs.list(Path::new(DIR)).map_err(|error| format!("can't list: {error}"))?;
+    let names = fs
+        .list(Path::new(DIR))
+        .map_err(|error| format!("can't list: {error}"))?;
     let count = |suffix: &str| names.iter().filter(|name| name.ends_with(suffix)).count();
     let mut tables = 0;
     for name in db.column_family_names() {
         let family = db.column_family(&name).map_err(|error| format!("{error:?}"))?;
-        let files = db.property(&family, "files").map_err(|error| format!("{error:?}"))?;
+        let files = db
+            .property(&family, "files")
+            .map_err(|error| format!("{error:?}"))?;
         tables += files.parse::<usize>().map_err(|error| format!("{error}"))?;
     }
     let manifests = names.iter().filter(|name| name.starts_with("MANIFEST-")).count();
@@ -274,7 +313,12 @@ fn check_files_now(fs: &MemFs, db: &Db) -> std::result::Result<(), String> {
     let strange: Vec<_> = names.iter().filter(|name| !known(name)).collect();
     let kept = db.recovery_report().kept_aside.len();
     let wals = count(".wal");
-    if manifests == 1 && count(".sst") == tables && strange.is_empty() && wals <= 4 + RECYCLED && count(".damaged") >= kept {
+    if manifests == 1
+        && count(".sst") == tables
+        && strange.is_empty()
+        && wals <= 4 + RECYCLED
+        && count(".damaged") >= kept
+    {
         return Ok(());
     }
     Err(format!(
@@ -293,7 +337,8 @@ pub fn check_usable(fs: &MemFs, db: Db, mut oracle: Oracle) -> std::result::Resu
         let family = db.column_family(name).map_err(bad("column_family"))?;
         for number in 0..20 {
             let (key, value) = (format!("key{:04}", number * 4 + at), "after recovery ".repeat(20));
-            db.put_cf(&family, key.as_bytes(), value.as_bytes()).map_err(bad("put"))?;
+            db.put_cf(&family, key.as_bytes(), value.as_bytes())
+                .map_err(bad("put"))?;
             let put = Mutation::Put(key.into_bytes(), value.into_bytes());
             oracle.commit(vec![(family.id(), put)], Durability::Buffered);
         }

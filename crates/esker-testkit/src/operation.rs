@@ -19,7 +19,11 @@ pub fn key(number: usize) -> Vec<u8> {
         1 | 2 => format!("k{number:02}").into_bytes(),
         3 => format!("k{tens:02}").into_bytes(),
         4 => format!("k{tens:02}/and more").into_bytes(),
-        5 => [b"key with a long common part / ".repeat(3).as_slice(), &[tens as u8]].concat(),
+        5 => [
+            b"key with a long common part / ".repeat(3).as_slice(),
+            &[tens as u8],
+        ]
+        .concat(),
         6 => vec![0xff; tens + 1],
         7 => [b"p\0".as_slice(), &(number as u64).to_be_bytes()].concat(),
         _ => format!("p{:04}", number * 7 % 1000).into_bytes(),
@@ -73,11 +77,18 @@ pub enum Move {
 #[derive(Clone, Debug)]
 #[expect(missing_docs, reason = "the fields are named after the engine's arguments")]
 pub enum Operation {
-    Write { changes: Vec<Change>, durability: Durability },
+    Write {
+        changes: Vec<Change>,
+        durability: Durability,
+    },
     SyncWal,
     Flush,
     FlushFamily(usize),
-    Compact { family: usize, start: Option<usize>, end: Option<usize> },
+    Compact {
+        family: usize,
+        start: Option<usize>,
+        end: Option<usize>,
+    },
     WaitIdle,
     Pause,
     Resume,
@@ -85,14 +96,34 @@ pub enum Operation {
     Crash(CrashMode),
     CreateFamily(u64),
     DropFamily(usize),
-    SetOption { family: usize, number: u64 },
+    SetOption {
+        family: usize,
+        number: u64,
+    },
     Snapshot,
     DropSnapshot(usize),
-    OpenIterator { family: usize, snapshot: Option<usize>, lower: Option<usize>, upper: Option<usize>, prefix_same: bool },
-    MoveIterator { iterator: usize, to: Move },
+    OpenIterator {
+        family: usize,
+        snapshot: Option<usize>,
+        lower: Option<usize>,
+        upper: Option<usize>,
+        prefix_same: bool,
+    },
+    MoveIterator {
+        iterator: usize,
+        to: Move,
+    },
     DropIterator(usize),
-    Get { family: usize, key: usize, snapshot: Option<usize> },
-    MultiGet { family: usize, keys: Vec<usize>, snapshot: Option<usize> },
+    Get {
+        family: usize,
+        key: usize,
+        snapshot: Option<usize>,
+    },
+    MultiGet {
+        family: usize,
+        keys: Vec<usize>,
+        snapshot: Option<usize>,
+    },
     CheckAll,
 }
 
@@ -142,13 +173,21 @@ fn change(rng: &mut Rng) -> Change {
         family: rng.below(8),
         kind,
         key: rng.below(KEYS),
-        span: if rng.one_in(6) { rng.below(KEYS) } else { rng.below(10) },
+        span: if rng.one_in(6) {
+            rng.below(KEYS)
+        } else {
+            rng.below(10)
+        },
         value: rng.bits(),
     }
 }
 
 fn maybe(rng: &mut Rng, one_in: usize) -> Option<usize> {
-    if rng.one_in(one_in) { Some(rng.below(KEYS)) } else { None }
+    if rng.one_in(one_in) {
+        Some(rng.below(KEYS))
+    } else {
+        None
+    }
 }
 
 /// A random step.

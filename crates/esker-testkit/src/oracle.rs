@@ -125,8 +125,9 @@ impl Family {
                 rows.remove(key);
             }
             Mutation::DeleteRange(start, end) => {
-                let outside =
-                    |key: &[u8]| self.order.compare(key, start).is_lt() || self.order.compare(key, end).is_ge();
+                let outside = |key: &[u8]| {
+                    self.order.compare(key, start).is_lt() || self.order.compare(key, end).is_ge()
+                };
                 rows.retain(|key, _| outside(key));
                 mixed.retain(|key| outside(key));
             }
@@ -294,7 +295,10 @@ impl Oracle {
         let mut tried = None;
         for unlogged in (least..=self.commits.len()).rev() {
             // Only where it makes a difference.
-            let count = self.commits[..unlogged].iter().filter(|commit| own(commit)).count();
+            let count = self.commits[..unlogged]
+                .iter()
+                .filter(|commit| own(commit))
+                .count();
             if tried.replace(count) == Some(count) {
                 continue;
             }
@@ -389,7 +393,11 @@ mod tests {
             (&["a"], false),
             (&["b", "c"], false),
         ] {
-            assert_eq!(oracle.clone().crashed(&found(keys), true).is_ok(), fits, "{keys:?}");
+            assert_eq!(
+                oracle.clone().crashed(&found(keys), true).is_ok(),
+                fits,
+                "{keys:?}"
+            );
         }
         assert!(oracle.clone().crashed(&found(&["a", "b"]), false).is_err());
     }

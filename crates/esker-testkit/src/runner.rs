@@ -198,7 +198,8 @@ impl Runner {
             }
             Operation::Snapshot => {
                 if self.snapshots.len() < 6 {
-                    self.snapshots.push((self.db.snapshot(), self.oracle.state().clone()));
+                    self.snapshots
+                        .push((self.db.snapshot(), self.oracle.state().clone()));
                 }
                 Ok(())
             }
@@ -279,7 +280,9 @@ impl Runner {
                 Mutation::Delete(key) | Mutation::Merge(key, _)
                     if is_single(change.key) && !self.scope.unlogged =>
                 {
-                    let value = 8_u64.to_le_bytes().repeat(if family.settings.merge == Merge::Add { 1 } else { 9 });
+                    let value = 8_u64
+                        .to_le_bytes()
+                        .repeat(if family.settings.merge == Merge::Add { 1 } else { 9 });
                     Mutation::Put(key, value)
                 }
                 other => other,
@@ -419,10 +422,7 @@ impl Runner {
             prefix_same,
             ..ReadOptions::default()
         };
-        let iter = self
-            .db
-            .iter_cf(&family.handle, options)
-            .map_err(failed("iter"))?;
+        let iter = self.db.iter_cf(&family.handle, options).map_err(failed("iter"))?;
         let pinned = snapshot.map(|(_, state)| state.clone());
         let model = pinned.as_ref().unwrap_or(self.oracle.state());
         let scan = Scan::new(&model[&id], limits.clone());
@@ -478,7 +478,8 @@ impl Runner {
                 scan.seek(&key(number));
             }
             Move::SeekForPrev(number) => {
-                iter.seek_for_prev(&key(number)).map_err(failed("seek_for_prev"))?;
+                iter.seek_for_prev(&key(number))
+                    .map_err(failed("seek_for_prev"))?;
                 scan.seek_for_prev(&key(number));
             }
             Move::Next(steps) => {
@@ -562,7 +563,11 @@ impl Runner {
                 return Err(format!(
                     "get of {} from family {id}{}: {:?}, not {:?}",
                     show(key),
-                    if options.snapshot.is_some() { " in a snapshot" } else { "" },
+                    if options.snapshot.is_some() {
+                        " in a snapshot"
+                    } else {
+                        ""
+                    },
                     found.as_deref().map(show),
                     wanted.map(show)
                 ));
@@ -600,7 +605,8 @@ impl Runner {
                 let difference = difference(&found, &wanted);
                 return Err(format!("scan of family {id}, {when}: {difference}"));
             }
-            let mut back = scan_back(&self.db, &family.handle, options.clone()).map_err(failed("scan back"))?;
+            let mut back =
+                scan_back(&self.db, &family.handle, options.clone()).map_err(failed("scan back"))?;
             back.reverse();
             if back != wanted {
                 let difference = difference(&back, &wanted);

@@ -30,8 +30,14 @@ impl Scan {
     pub fn new(family: &Family, limits: Limits) -> Self {
         let order = family.order();
         let inside = |key: &[u8]| {
-            limits.lower.as_ref().is_none_or(|lower| order.compare(key, lower).is_ge())
-                && limits.upper.as_ref().is_none_or(|upper| order.compare(key, upper).is_lt())
+            limits
+                .lower
+                .as_ref()
+                .is_none_or(|lower| order.compare(key, lower).is_ge())
+                && limits
+                    .upper
+                    .as_ref()
+                    .is_none_or(|upper| order.compare(key, upper).is_lt())
         };
         Self {
             order,
@@ -78,14 +84,18 @@ impl Scan {
     /// To the first row at or behind `key`.
     pub fn seek(&mut self, key: &[u8]) {
         self.keep_prefix_of(Some(key.to_vec()));
-        let at = self.rows.partition_point(|(row, _)| self.order.compare(row, key).is_lt());
+        let at = self
+            .rows
+            .partition_point(|(row, _)| self.order.compare(row, key).is_lt());
         self.stand(Some(at));
     }
 
     /// To the last row at or before `key`.
     pub fn seek_for_prev(&mut self, key: &[u8]) {
         self.keep_prefix_of(Some(key.to_vec()));
-        let at = self.rows.partition_point(|(row, _)| self.order.compare(row, key).is_le());
+        let at = self
+            .rows
+            .partition_point(|(row, _)| self.order.compare(row, key).is_le());
         self.stand(at.checked_sub(1));
     }
 

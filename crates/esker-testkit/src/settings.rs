@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use esker::{
-    AppendOperator, ColumnFamilyOptions, CompactionStyle, Compression, IoMode, KeyOrder, MemtableKind, Options,
-    PrefixExtractor, ReverseBytewiseComparator, U64AddOperator,
+    AppendOperator, ColumnFamilyOptions, CompactionStyle, Compression, IoMode, KeyOrder, MemtableKind,
+    Options, PrefixExtractor, ReverseBytewiseComparator, U64AddOperator,
 };
 
 use crate::oracle::{Family, Merge, Order};
@@ -24,7 +24,11 @@ impl FamilySettings {
     /// The settings of this number.
     pub fn random(number: u64) -> Self {
         let mut rng = Rng::new(number);
-        let order = if rng.one_in(4) { Order::Reverse } else { Order::Bytewise };
+        let order = if rng.one_in(4) {
+            Order::Reverse
+        } else {
+            Order::Bytewise
+        };
         let merge = rng.pick(&[Merge::None, Merge::Append, Merge::Append, Merge::Add]);
         let compressions = (0..=4).filter_map(Compression::from_u8).collect::<Vec<_>>();
         let options = ColumnFamilyOptions {
@@ -61,7 +65,11 @@ impl FamilySettings {
             levels: 2 + rng.below(6),
             file_bytes: 16 << 10,
         };
-        Self { options, order, merge }
+        Self {
+            options,
+            order,
+            merge,
+        }
     }
 
     /// The model's family.

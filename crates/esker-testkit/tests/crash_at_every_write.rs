@@ -28,7 +28,8 @@ fn interrupt_recovery(left: &MemFs, script: &Script, n: u64) -> Result<(), Strin
     ]);
     let third = second.crash(mode);
     let db = open(&third).map_err(|error| format!("second recovery: {error:?}"))?;
-    check_rows(&db, &oracle).map_err(|problem| format!("recovery stopped after {stop}, {mode:?}: {problem}"))?;
+    check_rows(&db, &oracle)
+        .map_err(|problem| format!("recovery stopped after {stop}, {mode:?}: {problem}"))?;
     db.close().map_err(|error| format!("{error:?}"))
 }
 

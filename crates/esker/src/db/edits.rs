@@ -9,7 +9,7 @@ use esker_env::Fs;
 use super::core::Core;
 use crate::error::{Error, Result};
 use crate::version::manifest::ManifestWriter;
-use crate::version::{ColumnFamilyRecord, FileKind, VersionEdit, VersionState};
+use crate::version::{ColumnFamilyRecord, FileKind, FileMeta, VersionEdit, VersionState};
 
 /// What the manifest says, and the file that says it.
 pub(super) struct Manifest {
@@ -18,6 +18,8 @@ pub(super) struct Manifest {
     pub state: VersionState,
     /// `None`: the last append failed, so the file's end is unknown; the next edit starts a fresh manifest.
     writer: Option<ManifestWriter>,
+    /// Tables of edits that failed: the abandoned manifest may name them, and is the live one until the next.
+    doubtful: Vec<u64>,
 }
 
 impl Manifest {
@@ -29,6 +31,7 @@ impl Manifest {
             dir,
             state,
             writer: Some(writer),
+            doubtful: Vec::new(),
         })
     }
 
@@ -39,6 +42,7 @@ impl Manifest {
             dir,
             state,
             writer: None,
+            doubtful: Vec::new(),
         }
     }
 
@@ -53,18 +57,7 @@ impl Manifest {
             .as_ref()
             .is_none_or(|writer| writer.has_failed() || writer.is_over_limit());
         if fresh {
-            let old = self.number();
-            self.writer = None;
-            let number = fresh_number();
-            self.state.next_file_number = self.state.next_file_number.max(number + 1);
-            let writer = ManifestWriter::create(Arc::clone(&self.fs), &self.dir, number, &self.state)?;
-            self.writer = Some(writer);
-            if let Some(old) = old {
-                let path = FileKind::Manifest(old).path(&self.dir);
-                if let Err(error) = self.fs.remove(&path) {
-                    tracing::warn!(%error, path = %path.display(), "can't remove the old manifest");
-                }
-            }
+            self.start_fresh(fresh_number())?;
         }
         let Some(writer) = &mut self.writer else {
             return Err(Error::bug("no manifest to append to"));
@@ -77,6 +70,47 @@ impl Manifest {
             self.state.apply(edit)?;
         }
         Ok(())
+    }
+
+    /// Starts a new manifest, which ends all doubt about what the one before holds.
+    fn start_fresh(&mut self, number: u64) -> Result<()> {
+        let old = self.number().map(FileKind::Manifest);
+        self.writer = None;
+        self.state.next_file_number = self.state.next_file_number.max(number + 1);
+        let writer = ManifestWriter::create(Arc::clone(&self.fs), &self.dir, number, &self.state)?;
+        self.writer = Some(writer);
+        let tables = std::mem::take(&mut self.doubtful)
+            .into_iter()
+            .map(FileKind::Table);
+        for dead in old.into_iter().chain(tables) {
+            let path = dead.path(&self.dir);
+            if let Err(error) = self.fs.remove(&path) {
+                tracing::warn!(%error, path = %path.display(), "can't remove a dead file");
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes sure that the live manifest is known to say what is in force. A job that writes tables calls it first,
+    /// so that a manifest that keeps failing does not cost new files with every attempt.
+    pub fn make_certain(&mut self, fresh_number: impl FnOnce() -> u64) -> Result<()> {
+        match self.writer {
+            Some(_) => Ok(()),
+            None => self.start_fresh(fresh_number()),
+        }
+    }
+
+    /// Gives up the tables of an edit that failed: removes them, once the live manifest is known not to name them.
+    pub fn discard<'a>(&mut self, files: impl Iterator<Item = &'a FileMeta>) {
+        self.doubtful.extend(files.map(|file| file.number));
+        if self.writer.is_some() {
+            for number in std::mem::take(&mut self.doubtful) {
+                let path = FileKind::Table(number).path(&self.dir);
+                if let Err(error) = self.fs.remove(&path) {
+                    tracing::warn!(%error, path = %path.display(), "can't remove an unused SSTable");
+                }
+            }
+        }
     }
 }
 
@@ -98,6 +132,9 @@ impl Core {
         if let Some(first) = edits.first_mut() {
             first.last_sequence = Some(self.visible());
             first.next_file_number = Some(self.next_file_number.load(Ordering::Relaxed));
+        }
+        if edits.is_empty() {
+            return Ok(());
         }
         manifest.append(&edits, || self.new_file_number())
     }
