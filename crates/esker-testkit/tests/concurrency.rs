@@ -71,7 +71,9 @@ fn the_sum_of_all_accounts_is_the_same_in_every_view() {
                     if rng.one_in(2) && have > 0 {
                         // And some of it back, within the same batch.
                         batch.put(&from, &value(have - moved + moved / 2)).unwrap();
-                        batch.put_cf(&savings, &to, &value(other + moved - moved / 2)).unwrap();
+                        batch
+                            .put_cf(&savings, &to, &value(other + moved - moved / 2))
+                            .unwrap();
                     }
                     db.write(&mut batch).unwrap();
                     transfers.fetch_add(1, Ordering::Relaxed);
@@ -97,7 +99,10 @@ fn the_sum_of_all_accounts_is_the_same_in_every_view() {
                                 let keys: Vec<_> = (0..ACCOUNTS).map(account).collect();
                                 let keys: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
                                 let values = db.multi_get(family, &keys, &options).unwrap();
-                                sum += values.into_iter().map(|value| amount(&value.unwrap())).sum::<u64>();
+                                sum += values
+                                    .into_iter()
+                                    .map(|value| amount(&value.unwrap()))
+                                    .sum::<u64>();
                             }
                         }
                         1 => {
@@ -111,7 +116,10 @@ fn the_sum_of_all_accounts_is_the_same_in_every_view() {
                         }
                         _ => {
                             // Without a snapshot of its own: the iterators are of one moment together.
-                            for mut iter in db.iter_many(&[&default, &savings], &ReadOptions::default()).unwrap() {
+                            for mut iter in db
+                                .iter_many(&[&default, &savings], &ReadOptions::default())
+                                .unwrap()
+                            {
                                 iter.seek_to_last().unwrap();
                                 while iter.valid() {
                                     sum += amount(iter.value());
@@ -132,7 +140,9 @@ fn the_sum_of_all_accounts_is_the_same_in_every_view() {
                     match rng.below(6) {
                         0 => db.flush().unwrap(),
                         1 => db.flush_cf(&savings).unwrap(),
-                        2 => db.compact_range(None, Some(&account(rng.below(ACCOUNTS)))).unwrap(),
+                        2 => db
+                            .compact_range(None, Some(&account(rng.below(ACCOUNTS))))
+                            .unwrap(),
                         3 => db.compact_range_cf(&savings, None, None).unwrap(),
                         4 => {
                             let name = format!("passing {}", rng.bits());
@@ -186,7 +196,11 @@ fn a_counter_never_goes_back() {
         scope.spawn(move || {
             for number in 1..4000 * scale() {
                 db.put(b"counter", &value(number)).unwrap();
-                assert_eq!(amount(&db.get(b"counter").unwrap().unwrap()), number, "its own write");
+                assert_eq!(
+                    amount(&db.get(b"counter").unwrap().unwrap()),
+                    number,
+                    "its own write"
+                );
                 if number % 500 == 0 {
                     db.compact_range(None, None).unwrap();
                 }
@@ -215,7 +229,9 @@ fn closing_under_load_ends_every_call() {
                             2 => db.get(b"key").map(drop),
                             3 if pause => db.get(b"key").map(drop),
                             3 => db.flush(),
-                            _ => db.iter(ReadOptions::default()).and_then(|mut iter| iter.seek_to_first()),
+                            _ => db
+                                .iter(ReadOptions::default())
+                                .and_then(|mut iter| iter.seek_to_first()),
                         };
                         if let Err(error) = result {
                             assert_eq!(error.kind(), ErrorKind::Closed, "thread {thread}: {error:?}");

@@ -43,7 +43,10 @@ fn a_database_is_open_once() {
     open(&env);
     let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let db = Db::open(dir.path(), options()).unwrap();
-    assert_eq!(Db::open(dir.path(), options()).unwrap_err().kind(), ErrorKind::Locked);
+    assert_eq!(
+        Db::open(dir.path(), options()).unwrap_err().kind(),
+        ErrorKind::Locked
+    );
     drop(db);
     Db::open(dir.path(), options()).unwrap();
 }
@@ -59,7 +62,10 @@ fn keys_have_a_limit_and_a_refused_key_leaves_the_batch() {
     let error = db.put(&longer, b"v").unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidArgument);
     assert!(error.message().contains("65536"), "{error}");
-    assert_eq!(db.delete_range(b"a", &longer).unwrap_err().kind(), ErrorKind::InvalidArgument);
+    assert_eq!(
+        db.delete_range(b"a", &longer).unwrap_err().kind(),
+        ErrorKind::InvalidArgument
+    );
     let mut batch = WriteBatch::new();
     batch.put(b"a", b"1").unwrap();
     batch.put(&longer, b"2").unwrap_err();
@@ -89,7 +95,18 @@ fn a_closed_database_says_so() {
     closed(again.put(b"a", b"1"));
     closed(again.write(&mut WriteBatch::new()));
     closed(again.get(b"a").map(drop));
-    closed(again.get_with(&family, b"a", &ReadOptions { snapshot: Some(snapshot), ..ReadOptions::default() }).map(drop));
+    closed(
+        again
+            .get_with(
+                &family,
+                b"a",
+                &ReadOptions {
+                    snapshot: Some(snapshot),
+                    ..ReadOptions::default()
+                },
+            )
+            .map(drop),
+    );
     closed(again.iter(ReadOptions::default()).map(drop));
     closed(again.flush());
     closed(again.flush_cf(&family));
@@ -113,12 +130,28 @@ fn families_that_are_not_there_are_named() {
     assert_eq!(error.kind(), ErrorKind::InvalidArgument);
     db.put_cf(&family, b"a", b"1").unwrap();
     db.drop_column_family(&family).unwrap();
-    assert_eq!(db.put_cf(&family, b"a", b"2").unwrap_err().kind(), ErrorKind::InvalidArgument);
-    assert_eq!(db.drop_column_family(&family).unwrap_err().kind(), ErrorKind::InvalidArgument);
-    assert_eq!(db.flush_cf(&family).unwrap_err().kind(), ErrorKind::InvalidArgument);
-    assert_eq!(db.get_cf(&family, b"a").unwrap().unwrap(), b"1", "handles stay readable");
+    assert_eq!(
+        db.put_cf(&family, b"a", b"2").unwrap_err().kind(),
+        ErrorKind::InvalidArgument
+    );
+    assert_eq!(
+        db.drop_column_family(&family).unwrap_err().kind(),
+        ErrorKind::InvalidArgument
+    );
+    assert_eq!(
+        db.flush_cf(&family).unwrap_err().kind(),
+        ErrorKind::InvalidArgument
+    );
+    assert_eq!(
+        db.get_cf(&family, b"a").unwrap().unwrap(),
+        b"1",
+        "handles stay readable"
+    );
     let default = db.default_column_family();
-    assert_eq!(db.drop_column_family(&default).unwrap_err().kind(), ErrorKind::InvalidArgument);
+    assert_eq!(
+        db.drop_column_family(&default).unwrap_err().kind(),
+        ErrorKind::InvalidArgument
+    );
     for name in ["", &"n".repeat(2000)] {
         let error = db.create_column_family(name, family_options()).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidArgument);
@@ -127,11 +160,18 @@ fn families_that_are_not_there_are_named() {
     let mut batch = WriteBatch::new();
     batch.put(b"b", b"1").unwrap();
     batch.put_cf(&family, b"b", b"1").unwrap();
-    assert_eq!(db.write(&mut batch).unwrap_err().kind(), ErrorKind::InvalidArgument);
+    assert_eq!(
+        db.write(&mut batch).unwrap_err().kind(),
+        ErrorKind::InvalidArgument
+    );
     assert_eq!(batch.len(), 2);
     assert!(db.get(b"b").unwrap().is_none());
     db.close().unwrap();
-    let error = Opener::new(options()).env(env).column_family("nope", family_options()).open(DIR).unwrap_err();
+    let error = Opener::new(options())
+        .env(env)
+        .column_family("nope", family_options())
+        .open(DIR)
+        .unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NotFound);
     assert!(error.message().contains("nope"));
 }
@@ -143,9 +183,14 @@ fn a_snapshot_of_another_database_is_refused() {
         snapshot: Some(other.snapshot()),
         ..ReadOptions::default()
     };
-    let error = db.get_with(&db.default_column_family(), b"a", &options).unwrap_err();
+    let error = db
+        .get_with(&db.default_column_family(), b"a", &options)
+        .unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidArgument);
-    assert_eq!(db.iter(options).map(drop).unwrap_err().kind(), ErrorKind::InvalidArgument);
+    assert_eq!(
+        db.iter(options).map(drop).unwrap_err().kind(),
+        ErrorKind::InvalidArgument
+    );
 }
 
 struct Shouting;
@@ -188,7 +233,10 @@ fn another_key_order_or_merge_operator_is_refused() {
         assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error:?}");
         assert_eq!(error.column_family(), Some("default"));
     }
-    for operator in [Arc::new(U64AddOperator) as Arc<dyn MergeOperator>, Arc::new(Shouting)] {
+    for operator in [
+        Arc::new(U64AddOperator) as Arc<dyn MergeOperator>,
+        Arc::new(Shouting),
+    ] {
         let family = ColumnFamilyOptions {
             merge_operator: Some(operator),
             ..reverse.clone()
@@ -245,18 +293,36 @@ fn folders_of_others_are_left_alone() {
 fn what_is_not_there_is_not_made_unasked() {
     let (env, fs) = machine();
     let wanted = [
-        Options { create_if_missing: false, ..options() },
-        Options { read_only: true, ..options() },
+        Options {
+            create_if_missing: false,
+            ..options()
+        },
+        Options {
+            read_only: true,
+            ..options()
+        },
     ];
     for options in wanted {
         assert_eq!(try_open(&env, options).unwrap_err().kind(), ErrorKind::NotFound);
     }
     assert!(!fs.exists(Path::new(DIR)).unwrap());
     open(&env).close().unwrap();
-    let settings = Options { error_if_exists: true, ..options() };
-    assert_eq!(try_open(&env, settings).unwrap_err().kind(), ErrorKind::InvalidArgument);
-    let settings = Options { memory_budget_bytes: 1, ..options() };
-    assert_eq!(try_open(&env, settings).unwrap_err().kind(), ErrorKind::InvalidArgument);
+    let settings = Options {
+        error_if_exists: true,
+        ..options()
+    };
+    assert_eq!(
+        try_open(&env, settings).unwrap_err().kind(),
+        ErrorKind::InvalidArgument
+    );
+    let settings = Options {
+        memory_budget_bytes: 1,
+        ..options()
+    };
+    assert_eq!(
+        try_open(&env, settings).unwrap_err().kind(),
+        ErrorKind::InvalidArgument
+    );
 }
 
 #[test]
@@ -267,14 +333,24 @@ fn a_reader_beside_a_writer_sees_what_was_logged_and_changes_nothing() {
         db.put(format!("key{number}").as_bytes(), &[b'v'; 300]).unwrap();
     }
     db.put(b"last", b"1").unwrap();
-    let reader = try_open(&env, Options { read_only: true, ..options() }).unwrap();
+    let reader = try_open(
+        &env,
+        Options {
+            read_only: true,
+            ..options()
+        },
+    )
+    .unwrap();
     assert_eq!(reader.get(b"last").unwrap().unwrap(), b"1");
     assert_eq!(reader.get(b"key50").unwrap().unwrap(), [b'v'; 300]);
     for error in [
         reader.put(b"a", b"1").unwrap_err(),
         reader.flush().unwrap_err(),
         reader.compact_range(None, None).unwrap_err(),
-        reader.create_column_family("f", family_options()).map(drop).unwrap_err(),
+        reader
+            .create_column_family("f", family_options())
+            .map(drop)
+            .unwrap_err(),
     ] {
         assert_eq!(error.kind(), ErrorKind::ReadOnly, "{error:?}");
     }
@@ -282,7 +358,14 @@ fn a_reader_beside_a_writer_sees_what_was_logged_and_changes_nothing() {
     db.put(b"last", b"2").unwrap();
     db.close().unwrap();
     let before = fs.operations();
-    let reader = try_open(&env, Options { read_only: true, ..options() }).unwrap();
+    let reader = try_open(
+        &env,
+        Options {
+            read_only: true,
+            ..options()
+        },
+    )
+    .unwrap();
     assert_eq!(reader.get(b"last").unwrap().unwrap(), b"2");
     drop(reader);
     assert_eq!(fs.operations(), before, "a reader changes no file");
@@ -307,7 +390,10 @@ fn a_newer_format_is_refused_by_name() {
         file.append(&changed).unwrap();
         file.finish(true).unwrap();
         let error = try_open(&env, options()).unwrap_err();
-        assert!(matches!(error.kind(), ErrorKind::Unsupported | ErrorKind::Corruption), "byte {at}: {error:?}");
+        assert!(
+            matches!(error.kind(), ErrorKind::Unsupported | ErrorKind::Corruption),
+            "byte {at}: {error:?}"
+        );
         assert_eq!(error.file(), Some(path.as_path()), "{error:?}");
     }
     let mut file = fs.create(&path, CreateOptions::default()).unwrap();

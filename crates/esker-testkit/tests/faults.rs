@@ -475,6 +475,165 @@ fn change(fs: &dyn Fs, path: &Path, change: impl FnOnce(&mut Vec<u8>)) {
     file.finish(true).unwrap();
 }
 
+/// A run that goes on after errors. What failed is left out of what was acknowledged.
+fn run_through(bench: &mut Bench) {
+    let known = |error: Error| {
+        let kinds = [ErrorKind::Io, ErrorKind::NoSpace, ErrorKind::ReadOnly];
+        assert!(kinds.contains(&error.kind()), "{error:?}");
+    };
+    let default = bench.db.default_column_family();
+    for number in 0..12 {
+        let durability = if number % 5 == 4 {
+            Durability::Sync
+        } else {
+            Durability::Buffered
+        };
+        bench.write("default", number, durability).unwrap_or_else(known);
+    }
+    let created = bench.db.create_column_family("other", family_options());
+    let other = created.map_err(known).ok();
+    bench.db.flush_cf(&default).unwrap_or_else(known);
+    for number in 0..60 {
+        let both: &[&str] = if other.is_some() {
+            &["default", "other"]
+        } else {
+            &["default"]
+        };
+        bench
+            .write_many(both, number * 7 % 40, Durability::Buffered)
+            .unwrap_or_else(known);
+    }
+    bench.db.sync_wal().unwrap_or_else(known);
+    bench.db.compact_range(None, None).unwrap_or_else(known);
+    bench
+        .db
+        .set_family_options(&default, &[("block_bytes", "2048")])
+        .unwrap_or_else(known);
+    for number in 40..50 {
+        bench
+            .write("default", number, Durability::Buffered)
+            .unwrap_or_else(known);
+    }
+    match bench.db.create_column_family("passing", family_options()) {
+        Ok(passing) => {
+            bench.db.put_cf(&passing, b"a", b"1").unwrap_or_else(known);
+            bench.db.drop_column_family(&passing).unwrap_or_else(known);
+        }
+        Err(error) => known(error),
+    }
+    bench.db.flush().unwrap_or_else(known);
+    bench.db.wait_idle().unwrap_or_else(known);
+    for number in 50..55 {
+        bench
+            .write("default", number, Durability::Sync)
+            .unwrap_or_else(known);
+    }
+}
+
+#[test]
+fn a_call_that_fails_once_loses_nothing_whichever_it_is() {
+    let ops = [
+        Op::Create,
+        Op::Reuse,
+        Op::Append,
+        Op::Flush,
+        Op::Sync,
+        Op::Finish,
+        Op::Rename,
+        Op::Remove,
+        Op::SyncDir,
+        Op::Open,
+        Op::Read,
+    ];
+    for op in ops {
+        for fault in [Fault::Eio, Fault::Enospc, Fault::ShortWrite, Fault::FailedSync] {
+            let only = match fault {
+                Fault::ShortWrite => Some(vec![Op::Append]),
+                Fault::FailedSync => Some(vec![Op::Sync, Op::Finish]),
+                _ => None,
+            };
+            if only.is_some_and(|only| !only.contains(&op)) {
+                continue;
+            }
+            for nth in 1.. {
+                let mut bench = Bench::new(&format!("{op:?} number {nth} fails with {fault:?}"));
+                bench.faults.add(Rule::new(op, fault).nth(nth));
+                run_through(&mut bench);
+                if bench.faults.injected() == 0 {
+                    let rare = [Op::Read, Op::Reuse, Op::Rename, Op::Open];
+                    assert!(nth > 1 || rare.contains(&op), "{op:?} is never called");
+                    break;
+                }
+                bench.faults.clear();
+                let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                    bench.check();
+                    let taken = (0..500).find_map(|_| match bench.write("default", 60, Durability::Sync) {
+                        Ok(()) => Some(true),
+                        Err(error) if error.kind() == ErrorKind::ReadOnly => Some(false),
+                        Err(_) => {
+                            pause();
+                            None
+                        }
+                    });
+                    if taken.expect("writes don't resume") {
+                        bench.settle();
+                        bench.check_after_reopening(&ALL_MODES);
+                    } else {
+                        // A sync failed: what the device holds nobody knows, but it opens, and holds no half files.
+                        let _ = bench.db.close();
+                        let db = open(&bench.env, options()).unwrap();
+                        db.put(b"a", b"1").unwrap();
+                        db.flush().unwrap();
+                        db.wait_idle().unwrap();
+                        check_files(&bench.mem, &db).unwrap();
+                    }
+                }));
+                assert!(result.is_ok(), "{op:?} number {nth} failed with {fault:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_manifest_that_rolls_over_is_whole_at_every_moment() {
+    // How many changes it takes is found out first; the crashes are around that one.
+    let names = |fs: &MemFs| files(fs, "MANIFEST-");
+    let changes = |bench: &Bench, count: usize| -> usize {
+        let family = bench.family("default");
+        let first = names(&bench.mem);
+        (0..count)
+            .take_while(|number| {
+                let bytes = if number % 2 == 0 { "2048" } else { "4096" };
+                let _ = bench.db.set_family_options(&family, &[("block_bytes", bytes)]);
+                names(&bench.mem) == first
+            })
+            .count()
+    };
+    let mut bench = Bench::new("a_manifest_that_rolls_over");
+    bench.fill("default", 0..3);
+    let needed = changes(&bench, 100_000);
+    assert!((1000..100_000).contains(&needed), "{needed}");
+    let stride = esker_testkit::number_from_env("ESKER_CRASH_STRIDE", 4).max(1);
+    for stop in (1..13).step_by(stride as usize) {
+        let mut bench = Bench::new("a_manifest_that_rolls_over");
+        bench.write("default", 1, Durability::Sync).unwrap();
+        changes(&bench, needed - 1);
+        bench.mem.stop_after(Some(stop));
+        changes(&bench, 4);
+        for mode in ALL_MODES {
+            let fs = bench.mem.crash(mode);
+            let db = open(&Env::simulated_on(fs.clone(), 1), options())
+                .unwrap_or_else(|error| panic!("stopped after {stop}, {mode:?}: {error:?}"));
+            check(
+                &db,
+                &bench.acknowledged,
+                &format!("stopped after {stop}, {mode:?}"),
+            );
+            check_files(&fs, &db).unwrap();
+        }
+    }
+}
+
 #[test]
 fn a_damaged_block_is_named_and_the_others_can_be_read() {
     let mut bench = Bench::new("a_damaged_block");
