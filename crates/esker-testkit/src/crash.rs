@@ -63,12 +63,21 @@ pub struct Script {
     pub oracle: Oracle,
     unanswered: Option<Unanswered>,
     step: u64,
+    careless: bool,
 }
 
 impl Script {
     /// Runs as far as the machine goes; `true`: to the end. Whatever the engine answers after that is an error.
     pub fn run(fs: &MemFs) -> (Self, bool) {
-        let mut script = Self::default();
+        Self::run_with(fs, false)
+    }
+
+    /// The same on a database that does not sync its files, if `careless`: what no check may let pass.
+    pub fn run_with(fs: &MemFs, careless: bool) -> (Self, bool) {
+        let mut script = Self {
+            careless,
+            ..Self::default()
+        };
         script.oracle.create(0, Family::default());
         let done = script.steps(fs).is_ok();
         if let Some(db) = script.db.take() {
@@ -78,7 +87,7 @@ impl Script {
     }
 
     fn steps(&mut self, fs: &MemFs) -> Result<()> {
-        self.db = Some(open(fs)?);
+        self.db = Some(self.open(fs)?);
         self.writes(0, None, 8, Durability::Buffered)?;
         let two = self.create("two")?;
         self.writes(4, Some(&two), 12, Durability::Buffered)?;
@@ -109,7 +118,7 @@ impl Script {
         db.close()?;
         self.db = None;
         drop(db);
-        self.db = Some(open(fs)?);
+        self.db = Some(self.open(fs)?);
         assert_eq!(
             self.db()?
                 .column_family_names()
@@ -125,6 +134,15 @@ impl Script {
         self.flush()?;
         self.writes(55, Some(&two), 3, Durability::Sync)?;
         self.wait_idle()
+    }
+
+    fn open(&self, fs: &MemFs) -> Result<Db> {
+        let options = Options {
+            sync_files: !self.careless,
+            ..options()
+        };
+        let env = Env::simulated_on(fs.clone(), fs.operations());
+        Opener::new(options).env(env).open(Path::new(DIR))
     }
 
     fn db(&self) -> Result<&Db> {

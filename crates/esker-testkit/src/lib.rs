@@ -5,6 +5,7 @@
 //! | `oracle` | the model: sorted maps, and which commits a crash may take |
 //! | `scan` | the model of an iterator |
 //! | `crash` | a scripted run that ends at any write, and what must hold then |
+//! | `kill` | what is written by a process that is killed |
 //! | `operation` | one step of a random run, and how steps are drawn |
 //! | `settings` | random settings of databases and families, as small as they may be |
 //! | `runner` | carries steps out on the engine and on the model, and compares |
@@ -14,6 +15,7 @@
 #![deny(missing_docs)]
 
 pub mod crash;
+pub mod kill;
 pub mod operation;
 pub mod oracle;
 pub mod random;

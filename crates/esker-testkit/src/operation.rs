@@ -7,7 +7,7 @@ use esker_env::mem::CrashMode;
 use crate::random::Rng;
 
 /// Keys that a run uses.
-pub const KEYS: usize = 160;
+pub const KEYS: usize = 400;
 
 /// The key of this number: of several shapes and lengths, some of them prefixes of others.
 pub fn key(number: usize) -> Vec<u8> {
@@ -15,7 +15,7 @@ pub fn key(number: usize) -> Vec<u8> {
     let tens = number / 10;
     match number % 10 {
         0 if tens == 0 => Vec::new(),
-        0 => vec![tens as u8 * 16],
+        0 => vec![tens as u8 * 6],
         1 | 2 => format!("k{number:02}").into_bytes(),
         3 => format!("k{tens:02}").into_bytes(),
         4 => format!("k{tens:02}/and more").into_bytes(),
@@ -148,6 +148,8 @@ impl Operation {
 pub struct Scope {
     /// Crashes.
     pub crashes: bool,
+    /// Enough data for several levels of several files.
+    pub large: bool,
     /// Writes without the WAL; then there are no single deletes, whose history a crash could tear apart.
     pub unlogged: bool,
 }
@@ -157,16 +159,17 @@ impl Scope {
     pub fn random(rng: &mut Rng) -> Self {
         Self {
             crashes: rng.one_in(2),
+            large: rng.one_in(2),
             unlogged: rng.one_in(3),
         }
     }
 }
 
-fn change(rng: &mut Rng) -> Change {
+fn change(rng: &mut Rng, scope: Scope) -> Change {
     let kind = match rng.below(20) {
-        0..10 => ChangeKind::Put,
-        10..14 => ChangeKind::Delete,
-        14..17 => ChangeKind::DeleteRange,
+        0..12 => ChangeKind::Put,
+        12..15 => ChangeKind::Delete,
+        15..17 if !scope.large || rng.one_in(8) => ChangeKind::DeleteRange,
         _ => ChangeKind::Merge,
     };
     Change {
@@ -196,6 +199,7 @@ pub fn random(rng: &mut Rng, scope: Scope) -> Operation {
         0..50 => {
             let count = match rng.below(12) {
                 0 => 30,
+                4..8 if scope.large => 40,
                 1..4 => 1 + rng.below(6),
                 _ => 1,
             };
@@ -205,7 +209,7 @@ pub fn random(rng: &mut Rng, scope: Scope) -> Operation {
                 _ => Durability::Buffered,
             };
             Operation::Write {
-                changes: (0..count).map(|_| change(rng)).collect(),
+                changes: (0..count).map(|_| change(rng, scope)).collect(),
                 durability,
             }
         }

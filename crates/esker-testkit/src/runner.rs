@@ -17,7 +17,7 @@ use crate::settings::{FamilySettings, database};
 
 const DIR: &str = "/db";
 /// Families that a run has at most.
-const FAMILIES_MAX: usize = 5;
+const FAMILIES_MAX: usize = 4;
 /// What may be written while background work is paused: less than the memtables take without a flush.
 const PAUSED_BYTES_MAX: usize = 6 << 10;
 
@@ -265,28 +265,35 @@ impl Runner {
     fn write(&mut self, changes: &[Change], durability: Durability) -> std::result::Result<(), Failure> {
         let mut batch = WriteBatch::new();
         let mut applied = Changes::new();
-        // Single deletes are judged by what the batch before them does, too.
-        let mut judge = self.oracle.clone();
+        let singles = !self.scope.unlogged;
         for change in changes {
             let family = self.family(change.family);
             let (id, handle) = (family.handle.id(), &family.handle);
-            let model = judge.family(id);
-            let mutation = match mutation(change, &family.settings) {
-                Mutation::Put(key, _) | Mutation::Delete(key) | Mutation::Merge(key, _)
-                    if is_single(change.key) && !self.scope.unlogged && model.may_single_delete(&key) =>
-                {
-                    Mutation::SingleDelete(key)
+            let mut mutation = mutation(change, &family.settings, self.scope.large);
+            if singles
+                && is_single(change.key)
+                && let Mutation::Put(key, _) | Mutation::Delete(key) | Mutation::Merge(key, _) = &mutation
+            {
+                // What the batch did to it before would have to be known, too.
+                let before = |(other, mutation): &(u32, Mutation)| {
+                    *other == id
+                        && match mutation {
+                            Mutation::Put(other, _) | Mutation::SingleDelete(other) => other == key,
+                            Mutation::DeleteRange(..) => true,
+                            _ => false,
+                        }
+                };
+                if applied.iter().any(before) {
+                    continue;
                 }
-                Mutation::Delete(key) | Mutation::Merge(key, _)
-                    if is_single(change.key) && !self.scope.unlogged =>
-                {
-                    let value = 8_u64
-                        .to_le_bytes()
-                        .repeat(if family.settings.merge == Merge::Add { 1 } else { 9 });
-                    Mutation::Put(key, value)
+                let key = key.clone();
+                if self.oracle.family(id).may_single_delete(&key) {
+                    mutation = Mutation::SingleDelete(key);
+                } else if !matches!(mutation, Mutation::Put(..)) {
+                    let value = 8_u64.to_le_bytes();
+                    mutation = Mutation::Put(key, value.to_vec());
                 }
-                other => other,
-            };
+            }
             match &mutation {
                 Mutation::Put(key, value) => batch.put_cf(handle, key, value),
                 Mutation::Delete(key) => batch.delete_cf(handle, key),
@@ -295,8 +302,7 @@ impl Runner {
                 Mutation::Merge(key, operand) => batch.merge_cf(handle, key, operand),
             }
             .map_err(failed("batch"))?;
-            applied.push((id, mutation.clone()));
-            judge.attempt(vec![(id, mutation)], Durability::Buffered);
+            applied.push((id, mutation));
         }
         self.paused_bytes += batch.size_bytes() + 100 * batch.len();
         if self.paused && self.paused_bytes > PAUSED_BYTES_MAX {
@@ -639,7 +645,7 @@ fn open(fs: &MemFs, seed: u64, opened: u64, settings: &BTreeMap<String, FamilySe
     opener.open(Path::new(DIR))
 }
 
-fn mutation(change: &Change, settings: &FamilySettings) -> Mutation {
+fn mutation(change: &Change, settings: &FamilySettings, large: bool) -> Mutation {
     let key_of = key(change.key);
     let mut rng = Rng::new(change.value);
     let value = |rng: &mut Rng| match settings.merge {
@@ -647,12 +653,21 @@ fn mutation(change: &Change, settings: &FamilySettings) -> Mutation {
         _ => {
             let len = match rng.below(10) {
                 0 => 0,
-                1..6 => rng.below(20),
-                6..9 => rng.below(900),
+                1..5 => rng.below(20),
+                _ if large => 500 + rng.below(3000),
+                5..9 => rng.below(900),
                 _ => rng.below(4000),
             };
-            let step = rng.bits() as u8;
-            (0..len).map(|at| step.wrapping_mul((at / 7) as u8)).collect()
+            // Some compress and some don't.
+            let runs = if rng.one_in(2) { 1 } else { 50 };
+            let mut byte = 0;
+            let next = |at: usize| {
+                if at % runs == 0 {
+                    byte = rng.bits() as u8;
+                }
+                byte
+            };
+            (0..len).map(next).collect()
         }
     };
     match change.kind {

@@ -76,3 +76,13 @@ fn a_crash_at_any_write_leaves_a_prefix() {
     assert!(failures.is_empty(), "{}", failures.join("\n\n"));
     assert!(crashes > 100, "only {crashes} crashes");
 }
+
+#[test]
+fn a_database_that_does_not_sync_is_caught() {
+    let _alive = watchdog::watch("a_database_that_does_not_sync", Duration::from_secs(60));
+    let fs = MemFs::new();
+    let (script, done) = Script::run_with(&fs, true);
+    assert!(done);
+    let left = fs.crash(CrashMode::DropUnsynced);
+    assert!(script.recover(&left, CrashMode::DropUnsynced).is_err());
+}

@@ -1,6 +1,6 @@
 //! Random operations under random settings: the engine must say what the model says, whatever happens between.
 //!
-//! `ESKER_TEST_CASES` runs (default 60), from `ESKER_TEST_SEED` on (default 1), of `ESKER_TEST_STEPS` steps (default
+//! `ESKER_TEST_CASES` runs (default 40), from `ESKER_TEST_SEED` on (default 1), of `ESKER_TEST_STEPS` steps (default
 //! 400). A failure prints its seed and the steps that are needed for it.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -30,7 +30,7 @@ fn run(seed: u64, scope: Scope, operations: &[Operation]) -> Result<(), String> 
 
 #[test]
 fn the_engine_says_what_the_model_says() {
-    let cases = number_from_env("ESKER_TEST_CASES", 60);
+    let cases = number_from_env("ESKER_TEST_CASES", 40);
     let first = number_from_env("ESKER_TEST_SEED", 1);
     let steps = number_from_env("ESKER_TEST_STEPS", 400);
     for seed in first..first + cases {

@@ -18,9 +18,8 @@ pub(super) struct Manifest {
     pub state: VersionState,
     /// `None`: the last append failed, so the file's end is unknown; the next edit starts a fresh manifest.
     writer: Option<ManifestWriter>,
-    /// Tables of groups whose append failed. The abandoned manifest may name them, so they stay until another one
-    /// is live.
-    orphans: Vec<u64>,
+    /// Tables of edits that failed: the abandoned manifest may name them, and is the live one until the next.
+    doubtful: Vec<u64>,
 }
 
 impl Manifest {
@@ -32,7 +31,7 @@ impl Manifest {
             dir,
             state,
             writer: Some(writer),
-            orphans: Vec::new(),
+            doubtful: Vec::new(),
         })
     }
 
@@ -43,7 +42,7 @@ impl Manifest {
             dir,
             state,
             writer: None,
-            orphans: Vec::new(),
+            doubtful: Vec::new(),
         }
     }
 
@@ -58,18 +57,7 @@ impl Manifest {
             .as_ref()
             .is_none_or(|writer| writer.has_failed() || writer.is_over_limit());
         if fresh {
-            let old = self.number();
-            self.writer = None;
-            let number = fresh_number();
-            self.state.next_file_number = self.state.next_file_number.max(number + 1);
-            let writer = ManifestWriter::create(Arc::clone(&self.fs), &self.dir, number, &self.state)?;
-            self.writer = Some(writer);
-            if let Some(old) = old {
-                let path = FileKind::Manifest(old).path(&self.dir);
-                if let Err(error) = self.fs.remove(&path) {
-                    tracing::warn!(%error, path = %path.display(), "can't remove the old manifest");
-                }
-            }
+            self.start_fresh(fresh_number())?;
         }
         let Some(writer) = &mut self.writer else {
             return Err(Error::bug("no manifest to append to"));
@@ -83,14 +71,50 @@ impl Manifest {
         }
         Ok(())
     }
+
+    /// Starts a new manifest, which ends all doubt about what the one before holds.
+    fn start_fresh(&mut self, number: u64) -> Result<()> {
+        let old = self.number().map(FileKind::Manifest);
+        self.writer = None;
+        self.state.next_file_number = self.state.next_file_number.max(number + 1);
+        let writer = ManifestWriter::create(Arc::clone(&self.fs), &self.dir, number, &self.state)?;
+        self.writer = Some(writer);
+        let tables = std::mem::take(&mut self.doubtful)
+            .into_iter()
+            .map(FileKind::Table);
+        for dead in old.into_iter().chain(tables) {
+            let path = dead.path(&self.dir);
+            if let Err(error) = self.fs.remove(&path) {
+                tracing::warn!(%error, path = %path.display(), "can't remove a dead file");
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes sure that the live manifest is known to say what is in force. A job that writes tables calls it first,
+    /// so that a manifest that keeps failing does not cost new files with every attempt.
+    pub fn make_certain(&mut self, fresh_number: impl FnOnce() -> u64) -> Result<()> {
+        match self.writer {
+            Some(_) => Ok(()),
+            None => self.start_fresh(fresh_number()),
+        }
+    }
+
+    /// Gives up the tables of an edit that failed: removes them, once the live manifest is known not to name them.
+    pub fn discard<'a>(&mut self, files: impl Iterator<Item = &'a FileMeta>) {
+        self.doubtful.extend(files.map(|file| file.number));
+        if self.writer.is_some() {
+            for number in std::mem::take(&mut self.doubtful) {
+                let path = FileKind::Table(number).path(&self.dir);
+                if let Err(error) = self.fs.remove(&path) {
+                    tracing::warn!(%error, path = %path.display(), "can't remove an unused SSTable");
+                }
+            }
+        }
+    }
 }
 
 impl Manifest {
-    /// Takes tables of a job whose edit could not be committed.
-    pub fn abandon<'a>(&mut self, files: impl Iterator<Item = &'a FileMeta>) {
-        self.orphans.extend(files.map(|file| file.number));
-    }
-
     /// An edit that creates a family, and the family's id.
     pub fn creation(&self, record: ColumnFamilyRecord, log_number: u64) -> (u32, VersionEdit) {
         let id = self.state.next_column_family;
@@ -109,13 +133,9 @@ impl Core {
             first.last_sequence = Some(self.visible());
             first.next_file_number = Some(self.next_file_number.load(Ordering::Relaxed));
         }
-        let result = manifest.append(&edits, || self.new_file_number());
-        if manifest.number().is_some() {
-            manifest
-                .orphans
-                .drain(..)
-                .for_each(|number| self.graveyard.bury(number));
+        if edits.is_empty() {
+            return Ok(());
         }
-        result
+        manifest.append(&edits, || self.new_file_number())
     }
 }

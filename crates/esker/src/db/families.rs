@@ -142,7 +142,15 @@ impl Db {
                 let mut manifest = core.manifest.lock();
                 let mut edit = VersionEdit::of(id);
                 edit.drop = true;
-                core.commit_edits(&mut manifest, vec![edit])?;
+                let mut edits = core.idle_log_edits(&manifest, Some(id));
+                edits.insert(0, edit);
+                if let Err(error) = core.commit_edits(&mut manifest, edits) {
+                    // Were the family gone after a crash, what is written to it from now on would be lost.
+                    return match manifest.make_certain(|| core.new_file_number()) {
+                        Err(doubt) if doubt.kind() != ErrorKind::NoSpace => Err(core.health.fail(&doubt)),
+                        _ => Err(error),
+                    };
+                }
                 // A flush or compaction that finishes from now on finds the mark under the manifest's lock.
                 family.mark_dropped();
             }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::core::Core;
+use super::edits::Manifest;
 use super::write::{RETRY_AFTER, needed_wal};
 use crate::background::{Lane, Scheduler, Work};
 use crate::commit::Debt;
@@ -119,6 +120,7 @@ impl Core {
             // Else a batch over two families could survive a power cut in one of them only.
             self.sync_closed_wal()?;
         }
+        self.manifest.lock().make_certain(|| self.new_file_number())?;
         let tables: Vec<Arc<Memtable>> = sealed.iter().map(|buffer| Arc::clone(&buffer.table)).collect();
         let options = family.options();
         let files = flush::run(
@@ -139,10 +141,10 @@ impl Core {
                 return family.change_view(|view| Ok(without(view, &sealed, view.version.clone())));
             }
             edit.log_number = Some(log_number_after(family, &sealed));
-            if let Err(error) = self.commit_edits(&mut manifest, vec![edit.clone()]) {
-                manifest.abandon(edit.added.iter().map(|(_, file)| &**file));
-                return Err(error);
-            }
+            let mut edits = self.idle_log_edits(&manifest, Some(family.id));
+            edits.insert(0, edit.clone());
+            self.commit_edits(&mut manifest, edits)
+                .inspect_err(|_| manifest.discard(edit.added.iter().map(|(_, file)| &**file)))?;
             family.change_view(|view| {
                 let version = Arc::new(view.version.apply(&edit)?);
                 Ok(without(view, &sealed, version))
@@ -212,6 +214,7 @@ impl Core {
             self.install(family, &edit, false)?;
             self.metrics.trivial_moves.add(edit.added.len() as u64);
         } else {
+            self.manifest.lock().make_certain(|| self.new_file_number())?;
             let options = family.options();
             let view = family.view_owned();
             let job = Job {
@@ -283,10 +286,8 @@ impl Core {
         } else {
             Vec::new()
         };
-        if let Err(error) = self.commit_edits(&mut manifest, vec![edit.clone()]) {
-            manifest.abandon(new_files());
-            return Err(error);
-        }
+        self.commit_edits(&mut manifest, vec![edit.clone()])
+            .inspect_err(|_| manifest.discard(new_files()))?;
         family.change_view(|view| {
             let version = Arc::new(view.version.apply(edit)?);
             Ok(View {
@@ -331,6 +332,8 @@ impl Core {
 
     /// Lets WAL segments go that nobody needs any more.
     pub(super) fn release_wal(&self) {
+        // What recovery would still look at stays, even if it holds no row that anybody needs.
+        let stored = self.manifest.lock().state.log_number_min();
         let wal = self.wal.lock();
         let families = self.families.load();
         let needed = families
@@ -342,9 +345,32 @@ impl Core {
             return;
         };
         // Without any unflushed row, only the segment being written stays.
-        if let Err(error) = wal.retire_below(needed.unwrap_or(writing)) {
+        let needed = needed.into_iter().chain(stored).fold(writing, u64::min);
+        if let Err(error) = wal.retire_below(needed) {
             tracing::warn!(%error, "can't release a WAL segment");
         }
+    }
+
+    /// Edits by which families without unflushed rows give up the segments before the one being written. Without
+    /// them an idle family would have recovery read, and trip over, segments that nobody keeps whole any more.
+    pub(super) fn idle_log_edits(&self, manifest: &Manifest, except: Option<u32>) -> Vec<VersionEdit> {
+        // First this, then the memtables: the rows of a segment are in memtables before the next one starts.
+        let Some((writing, _)) = self.wal.lock().live().pop() else {
+            return Vec::new();
+        };
+        let families = self.families.load();
+        let idle = families.by_id.values().filter(|family| {
+            let stored = manifest.state.family(family.id);
+            Some(family.id) != except
+                && needed_wal(family).is_none()
+                && stored.is_some_and(|stored| stored.log_number < writing)
+        });
+        let edit = |family: &Arc<Family>| {
+            let mut edit = VersionEdit::of(family.id);
+            edit.log_number = Some(writing);
+            edit
+        };
+        idle.map(edit).collect()
     }
 
     /// Tells admission how much debt a family has.

@@ -86,6 +86,9 @@ impl Core {
         self.health.check_writable()?;
         let mut newest = Vec::new();
         self.with_token(|token| {
+            if token.wal_broken.is_some() {
+                self.leave_broken_segment(token, false)?;
+            }
             for family in families.iter().filter(|family| !family.dropped()) {
                 self.seal(token, family)?;
                 if let Some(sealed) = family.view().sealed.first() {

@@ -23,13 +23,19 @@ pub(super) struct Token {
     /// `None`: opened read-only, or the last segment is torn and the next write has to start another.
     pub wal: Option<WalWriter>,
     pub wal_number: u64,
-    /// The last append failed half-way: nothing may follow it in the log until all it holds is in SSTables.
-    pub wal_broken: Option<Error>,
+    /// A segment that failed: nothing may follow it in the log until all it holds is in SSTables.
+    pub wal_broken: Option<Broken>,
     /// Families whose memtable is full.
     pub full: Vec<Arc<Family>>,
     pub families: Arc<Families>,
     pub default_hint: InsertHint,
     pub bytes_to_check: usize,
+}
+
+/// A segment whose end is not marked: recovery can't tell it from one whose last records were lost.
+pub(super) struct Broken {
+    /// Still to be cut behind its last whole record, and synced.
+    torn: Option<WalWriter>,
 }
 
 impl CommitTarget for Core {
@@ -39,7 +45,7 @@ impl CommitTarget for Core {
         self.check_open()?;
         self.health.check_writable()?;
         if token.wal_broken.is_some() {
-            self.leave_broken_segment(token)?;
+            self.leave_broken_segment(token, no_wait)?;
         }
         while let Some(family) = token.full.last() {
             let family = Arc::clone(family);
@@ -98,10 +104,9 @@ impl CommitTarget for Core {
             match appended {
                 Ok(appended) => bytes = appended,
                 Err(error) => {
-                    // Cuts off what the file may hold of the refused batch; if that fails too, recovery does.
-                    let _ = wal.finish(false);
-                    token.wal_broken = Some(error.clone());
-                    token.wal = None;
+                    token.wal_broken = Some(Broken {
+                        torn: token.wal.take(),
+                    });
                     return Err(error);
                 }
             }
@@ -346,8 +351,11 @@ impl Core {
         let next = self.wal.lock().start(number)?;
         token.wal_number = number;
         if let Some(mut old) = token.wal.replace(next) {
-            old.seal()?;
             self.wal.lock().set_bytes(old.id().number, old.len());
+            if let Err(error) = old.seal() {
+                token.wal_broken = Some(Broken { torn: Some(old) });
+                return Err(error);
+            }
             let mut unsynced = self.wal_unsynced.lock();
             unsynced.push(old);
             // Segments that nobody needs any more need no sync either.
@@ -357,8 +365,11 @@ impl Core {
         Ok(())
     }
 
-    /// Makes everything logged so far durable. A failure is final: nobody knows what the device holds.
+    /// Makes everything logged so far durable. A failed sync is final: nobody knows what the device holds.
     pub fn sync_wal(&self, token: &mut Token) -> Result<()> {
+        if token.wal_broken.is_some() {
+            self.leave_broken_segment(token, false)?;
+        }
         self.sync_closed_wal()?;
         if let Some(wal) = &mut token.wal {
             wal.sync().map_err(|error| self.health.fail(&error))?;
@@ -377,11 +388,18 @@ impl Core {
         Ok(())
     }
 
-    /// After a failed append: brings everything into SSTables, which makes the torn segment unneeded, and starts a
+    /// After a failed append: brings everything into SSTables, which makes the broken segment unneeded, and starts a
     /// new one. Fails, and can be tried again, as long as the device is full.
-    fn leave_broken_segment(&self, token: &mut Token) -> Result<()> {
+    pub fn leave_broken_segment(&self, token: &mut Token, no_wait: bool) -> Result<()> {
+        if let Some(broken) = &mut token.wal_broken
+            && let Some(torn) = &mut broken.torn
+        {
+            // Else a power cut between the flushes below could take a batch from one family and leave it in another.
+            self.sync_closed_wal()?;
+            torn.finish(true).map_err(|error| self.health.fail(&error))?;
+            broken.torn = None;
+        }
         if token.wal.is_none() {
-            // The torn segment is not synced any more: it must not pass for durable.
             self.start_segment(token)?;
         }
         for family in token.families.by_id.values().filter(|family| !family.dropped()) {
@@ -391,14 +409,21 @@ impl Core {
         }
         token.default_hint = InsertHint::default();
         let families = Arc::clone(&token.families);
-        self.wait_for_flush_if(false, || {
+        self.wait_for_flush_if(no_wait, || {
             families
                 .by_id
                 .values()
                 .all(|family| family.view().sealed.is_empty())
         })?;
+        {
+            // Recovery must not come across the broken segment once there are records behind it.
+            let mut manifest = self.manifest.lock();
+            let edits = self.idle_log_edits(&manifest, None);
+            self.commit_edits(&mut manifest, edits)?;
+        }
         tracing::info!("writes resume after a failed WAL append");
         token.wal_broken = None;
+        self.release_wal();
         Ok(())
     }
 }
