@@ -23,7 +23,11 @@ const VARIANTS: &[Variant] = &[
         about: "files by direct I/O; one memory budget for memtables, block cache, indexes and filters",
         default: true,
     },
-    Variant { name: "buffered", about: "the same with files through the page cache", default: false },
+    Variant {
+        name: "buffered",
+        about: "the same with files through the page cache",
+        default: false,
+    },
 ];
 
 impl Engine for Esker {
@@ -54,7 +58,11 @@ fn failed(what: &str, error: &esker::Error) -> Error {
 /// The engine's settings for a profile. Memtables get the same part of the memory as the peers' write buffers; what the
 /// budget leaves out is for the buffers of background jobs.
 fn options(variant: &str, settings: &OpenSettings) -> Options {
-    let io = if variant == "buffered" { IoMode::Buffered } else { IoMode::Direct };
+    let io = if variant == "buffered" {
+        IoMode::Buffered
+    } else {
+        IoMode::Direct
+    };
     let (share, memtables) = match settings.profile {
         Profile::BulkRandom => (8, 4),
         Profile::BulkSequential | Profile::Write => (8, 3),
@@ -71,13 +79,23 @@ fn options(variant: &str, settings: &OpenSettings) -> Options {
     let bulk = settings.profile == Profile::BulkRandom;
     let (upper, rest) = settings.compression.levels(settings.profile);
     let family = ColumnFamilyOptions {
-        merge_operator: settings.merge_operator.then(|| Arc::new(LastOperand) as Arc<dyn MergeOperator>),
-        memtable_kind: if bulk { MemtableKind::Vector } else { MemtableKind::Ordered },
+        merge_operator: settings
+            .merge_operator
+            .then(|| Arc::new(LastOperand) as Arc<dyn MergeOperator>),
+        memtable_kind: if bulk {
+            MemtableKind::Vector
+        } else {
+            MemtableKind::Ordered
+        },
         memtable_bytes,
         memtables_max: memtables,
         block_bytes: settings.block_bytes,
         compression_per_level: vec![blocks(upper), blocks(upper), blocks(rest)],
-        compaction_style: if bulk { CompactionStyle::Manual } else { CompactionStyle::Leveled },
+        compaction_style: if bulk {
+            CompactionStyle::Manual
+        } else {
+            CompactionStyle::Leveled
+        },
         level_base_bytes: (memtable_bytes * 4).clamp(16 * MIB, 512 * MIB),
         ..ColumnFamilyOptions::default()
     };
@@ -95,11 +113,26 @@ fn options(variant: &str, settings: &OpenSettings) -> Options {
 fn applied(options: &Options) -> Vec<(String, String)> {
     let bytes = |value: u64| size::display(value as f64);
     let mut applied = vec![
-        ("memory_budget_bytes".to_owned(), bytes(options.memory_budget_bytes)),
-        ("memtables_bytes_max".to_owned(), bytes(options.memtables_bytes_max)),
-        ("background_io".to_owned(), format!("{:?}", options.background_io).to_lowercase()),
-        ("read_io".to_owned(), format!("{:?}", options.read_io).to_lowercase()),
-        ("subcompactions_max".to_owned(), options.subcompactions_max.to_string()),
+        (
+            "memory_budget_bytes".to_owned(),
+            bytes(options.memory_budget_bytes),
+        ),
+        (
+            "memtables_bytes_max".to_owned(),
+            bytes(options.memtables_bytes_max),
+        ),
+        (
+            "background_io".to_owned(),
+            format!("{:?}", options.background_io).to_lowercase(),
+        ),
+        (
+            "read_io".to_owned(),
+            format!("{:?}", options.read_io).to_lowercase(),
+        ),
+        (
+            "subcompactions_max".to_owned(),
+            options.subcompactions_max.to_string(),
+        ),
     ];
     let text = options.default_column_family.to_text();
     let pairs = text.split(';').filter_map(|pair| pair.split_once('='));
@@ -140,7 +173,10 @@ struct Open {
 
 impl Database for Open {
     fn session(&self) -> Result<Box<dyn Session + '_>> {
-        Ok(Box::new(Work { db: &self.db, batch: WriteBatch::new() }))
+        Ok(Box::new(Work {
+            db: &self.db,
+            batch: WriteBatch::new(),
+        }))
     }
 
     fn flush(&self) -> Result<()> {
@@ -148,7 +184,9 @@ impl Database for Open {
     }
 
     fn compact_all(&self) -> Result<()> {
-        self.db.compact_range(None, None).map_err(|error| failed("compact", &error))
+        self.db
+            .compact_range(None, None)
+            .map_err(|error| failed("compact", &error))
     }
 
     fn is_idle(&self) -> Result<bool> {
@@ -185,15 +223,21 @@ fn durable(durability: Durability) -> WriteOptions {
 
 impl Session for Work<'_> {
     fn put(&mut self, key: &[u8], value: &[u8], durability: Durability) -> Result<()> {
-        self.db.put_with(key, value, &durable(durability)).map_err(|error| failed("put", &error))
+        self.db
+            .put_with(key, value, &durable(durability))
+            .map_err(|error| failed("put", &error))
     }
 
     fn put_batch(&mut self, rows: &[(&[u8], &[u8])], durability: Durability) -> Result<()> {
         self.batch.clear();
         for (key, value) in rows {
-            self.batch.put(key, value).map_err(|error| failed("put", &error))?;
+            self.batch
+                .put(key, value)
+                .map_err(|error| failed("put", &error))?;
         }
-        self.db.write_with(&mut self.batch, &durable(durability)).map_err(|error| failed("write", &error))
+        self.db
+            .write_with(&mut self.batch, &durable(durability))
+            .map_err(|error| failed("write", &error))
     }
 
     fn get(&mut self, key: &[u8], found: &mut dyn FnMut(&[u8])) -> Result<bool> {
@@ -209,13 +253,19 @@ impl Session for Work<'_> {
     fn delete(&mut self, key: &[u8], durability: Durability) -> Result<()> {
         self.batch.clear();
         self.batch.delete(key).map_err(|error| failed("delete", &error))?;
-        self.db.write_with(&mut self.batch, &durable(durability)).map_err(|error| failed("delete", &error))
+        self.db
+            .write_with(&mut self.batch, &durable(durability))
+            .map_err(|error| failed("delete", &error))
     }
 
     fn merge(&mut self, key: &[u8], operand: &[u8], durability: Durability) -> Result<()> {
         self.batch.clear();
-        self.batch.merge(key, operand).map_err(|error| failed("merge", &error))?;
-        self.db.write_with(&mut self.batch, &durable(durability)).map_err(|error| failed("merge", &error))
+        self.batch
+            .merge(key, operand)
+            .map_err(|error| failed("merge", &error))?;
+        self.db
+            .write_with(&mut self.batch, &durable(durability))
+            .map_err(|error| failed("merge", &error))
     }
 
     fn scan(&mut self, start: Start<'_>, row: &mut dyn FnMut(&[u8], &[u8]) -> bool) -> Result<()> {
