@@ -4,7 +4,7 @@
 //!
 //! | row | modules |
 //! |---|---|
-//! | the database | `db` |
+//! | the database, and its files looked at from outside | `db` `inspect` |
 //! | its threads | `background` |
 //! | its three ways to write | `commit` `flush` `compaction` |
 //! | what flushes and compactions keep of their rows | `rewrite` |
@@ -31,6 +31,7 @@ mod db;
 mod error;
 #[doc(hidden)]
 pub mod flush;
+pub mod inspect;
 #[doc(hidden)]
 pub mod key;
 #[doc(hidden)]

@@ -2,12 +2,13 @@
 
 use std::process::ExitCode;
 
+use esker_lab_core::figures::{count, micros, three_digits};
 use esker_lab_core::schema::Run;
 use esker_lab_core::summary::{self, Line};
 use esker_lab_core::{Error, Result};
 
 use crate::args::CompareArgs;
-use crate::table::{self, count, micros, three_digits};
+use crate::table;
 
 /// One line of the comparison, and the throughput of after over before.
 fn row(before: &Line<'_>, after: &Line<'_>) -> (Vec<String>, Option<f64>) {

@@ -4,12 +4,13 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use esker_lab_core::figures::{count, micros, three_digits};
 use esker_lab_core::limits::{self, Limits};
 use esker_lab_core::machine::Machine;
 use esker_lab_core::{Error, Result, size};
 
 use crate::args::LimitsArgs;
-use crate::table::{self, count, micros, three_digits};
+use crate::table;
 
 /// Measures with a line of progress for each figure.
 pub fn measure(dir: &Path, file_bytes: u64, seconds: f64) -> Result<Limits> {

@@ -9,7 +9,7 @@ use esker_lab_core::data::KEY_BYTES;
 use esker_lab_core::engine::Compression;
 use esker_lab_core::machine::Machine;
 use esker_lab_core::schema::{Row, Run, SCHEMA, Settings};
-use esker_lab_core::{Error, Result, size};
+use esker_lab_core::{Error, Result, figures, size};
 use esker_lab_engines::Registry;
 use esker_lab_engines::registry::Choice;
 use esker_lab_workloads::flash::{self, TESTS, Test};
@@ -203,8 +203,8 @@ fn outcome(row: &Row) -> String {
     }
     let mut line = format!(
         "{} ops/s, p99 {}",
-        table::count(row.ops_per_s),
-        table::micros(row.p99_us)
+        figures::count(row.ops_per_s),
+        figures::micros(row.p99_us)
     );
     if row.write_amplification > 0.0 {
         line.push_str(&format!(

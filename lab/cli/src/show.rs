@@ -49,7 +49,10 @@ impl Show {
         let Some(bar) = &self.bar else { return };
         let mut text = progress.phase.clone();
         if progress.ops_per_s > 0.0 {
-            text.push_str(&format!(" {}/s", crate::table::count(progress.ops_per_s)));
+            text.push_str(&format!(
+                " {}/s",
+                esker_lab_core::figures::count(progress.ops_per_s)
+            ));
         }
         match progress.share {
             Some(share) => {

@@ -1,44 +1,8 @@
-//! Figures as text: aligned tables and numbers of readable length.
+//! Results as aligned text.
 
+use esker_lab_core::figures::{count, micros, three_digits};
 use esker_lab_core::schema::{Row, Run};
-use esker_lab_core::{size, summary};
-use esker_lab_workloads::published;
-
-/// `1234567` as `1,234,567`; small numbers keep three digits.
-pub fn count(value: f64) -> String {
-    if value.abs() < 100.0 {
-        return three_digits(value);
-    }
-    let digits = format!("{:.0}", value.abs());
-    let mut text = String::from(if value < 0.0 { "-" } else { "" });
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i) % 3 == 0 {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-/// Three digits: `0.123`, `1.23`, `12.3`, `123`.
-pub fn three_digits(value: f64) -> String {
-    let decimals = match value.abs() {
-        v if v == 0.0 || v >= 100.0 => 0,
-        v if v >= 10.0 => 1,
-        v if v >= 1.0 => 2,
-        _ => 3,
-    };
-    format!("{value:.decimals$}")
-}
-
-/// Microseconds as `12.3 us`, `4.5 ms`, `6.7 s`.
-pub fn micros(us: f64) -> String {
-    match us {
-        us if us >= 1e6 => format!("{} s", three_digits(us / 1e6)),
-        us if us >= 1e3 => format!("{} ms", three_digits(us / 1e3)),
-        us => format!("{} us", three_digits(us)),
-    }
-}
+use esker_lab_core::{published, size, summary};
 
 /// A table: the first columns left-aligned, the others right-aligned, two spaces between, a rule under the head.
 pub fn aligned(head: &[&str], left: usize, rows: &[Vec<String>]) -> String {
@@ -164,15 +128,6 @@ pub fn results(run: &Run) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn numbers_are_readable() {
-        assert_eq!(count(1_234_567.4), "1,234,567");
-        assert_eq!(count(12.345), "12.3");
-        assert_eq!(count(999.6), "1,000");
-        assert_eq!(three_digits(0.12345), "0.123");
-        assert_eq!(micros(1_500.0), "1.50 ms");
-    }
 
     #[test]
     fn columns_line_up() {

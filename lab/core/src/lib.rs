@@ -6,6 +6,7 @@
 //! - [`cgroup`]: memory limits
 //! - [`machine`], [`limits`]: where it is measured
 //! - [`schema`], [`summary`]: the result file, and medians and ratios out of it
+//! - [`figures`], [`published`]: figures for people, and those of the published report
 
 // The engine's ban on clocks and threads keeps it simulatable; a measuring harness is made of both.
 #![allow(clippy::disallowed_methods)]
@@ -15,9 +16,11 @@ pub mod cgroup;
 pub mod data;
 pub mod engine;
 pub mod error;
+pub mod figures;
 pub mod latency;
 pub mod limits;
 pub mod machine;
+pub mod published;
 pub mod rate;
 pub mod schema;
 pub mod size;

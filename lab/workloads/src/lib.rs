@@ -10,7 +10,6 @@ pub mod flash;
 mod idle;
 pub mod measure;
 pub mod progress;
-pub mod published;
 pub mod spec;
 
 pub use progress::{Context, Progress};

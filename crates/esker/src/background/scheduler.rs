@@ -32,8 +32,16 @@ struct State {
     generation: u64,
     stopping: bool,
     pauses: usize,
+    /// The database closes: what has to be flushed is, paused or not.
+    draining: bool,
     running: usize,
     idle_compactors: usize,
+}
+
+impl State {
+    fn paused(&self) -> bool {
+        self.pauses > 0 && !self.draining
+    }
 }
 
 struct Shared {
@@ -119,9 +127,17 @@ impl Scheduler {
         self.shared.work.notify_all();
     }
 
+    /// Undoes all pauses, and those to come: the database is about to close, and may need a last flush.
+    pub fn drain(&self) {
+        let mut state = self.shared.state.lock();
+        state.draining = true;
+        state.generation += 1;
+        self.shared.work.notify_all();
+    }
+
     /// Whether jobs are held back.
     pub fn paused(&self) -> bool {
-        self.shared.state.lock().pauses > 0
+        self.shared.state.lock().paused()
     }
 
     /// Waits until a job ends or `done` says so; `done` is asked under no lock of the scheduler.
@@ -173,7 +189,7 @@ impl Shared {
             }
             let seen = state.generation;
             let mut ran = false;
-            if state.pauses == 0 {
+            if !state.paused() {
                 state.running += 1;
                 drop(state);
                 ran = work.run_one(lane);
@@ -251,6 +267,22 @@ mod tests {
         assert_eq!(work.compactions.load(Ordering::SeqCst), 5);
         scheduler.resume();
         scheduler.wait_until(|| work.compactions.load(Ordering::SeqCst) == 0);
+        scheduler.stop();
+    }
+
+    #[test]
+    fn a_database_that_closes_is_not_paused() {
+        let work = Arc::new(Counted {
+            flushes: AtomicUsize::new(0),
+            compactions: AtomicUsize::new(0),
+        });
+        let scheduler = Scheduler::start(&env(), Arc::clone(&work) as Arc<dyn Work>, 1).unwrap();
+        scheduler.pause();
+        work.flushes.store(1, Ordering::SeqCst);
+        scheduler.drain();
+        scheduler.wait_until(|| work.flushes.load(Ordering::SeqCst) == 0);
+        scheduler.pause();
+        assert!(!scheduler.paused());
         scheduler.stop();
     }
 }

@@ -65,9 +65,9 @@ impl WriteBatch {
         self.raw.push(family.id(), ValueKind::Delete, key, &[])
     }
 
-    /// Removes `key`, which must have been put exactly once, and not merged, since it was last deleted; cheaper than
-    /// [`delete`](Self::delete), as both vanish when they meet. With any other history the result is undefined
-    /// between the older values and none.
+    /// Removes `key`; cheaper than [`delete`](Self::delete), as put and single delete vanish when they meet. Only for
+    /// keys that are put and single-deleted in turns: never overwritten, deleted or merged since they were new or
+    /// last range-deleted. With any other history the result is undefined between the older values and none.
     pub fn single_delete(&mut self, key: &[u8]) -> Result<()> {
         self.raw
             .push(DEFAULT_COLUMN_FAMILY, ValueKind::SingleDelete, key, &[])

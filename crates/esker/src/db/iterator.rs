@@ -21,6 +21,19 @@ pub struct Iter {
     cursor: VisibleCursor<AnySource>,
     /// Keeps what it sees from being compacted away under a view that is refreshed or read by several iterators.
     _snapshot: Snapshot,
+    _burial: Burial,
+}
+
+/// Dropped last, when the files that only this iterator held are free to be removed.
+struct Burial(Arc<Core>);
+
+impl Drop for Burial {
+    fn drop(&mut self) {
+        if !self.0.graveyard.is_empty() {
+            // Background threads remove them; the reader doesn't wait for that.
+            self.0.wake();
+        }
+    }
 }
 
 impl Db {
@@ -65,6 +78,7 @@ impl Iter {
         .map_err(|error| error.in_column_family(&family.name))?;
         core.metrics.iterators_opened.add(1);
         Ok(Self {
+            _burial: Burial(Arc::clone(&core)),
             core,
             family,
             options,

@@ -59,6 +59,7 @@ impl Db {
             failure = core.health.current();
             failure.is_some() || scheduler.paused() || core.is_idle()
         });
+        core.bury_dead_tables();
         failure.map_or(Ok(()), Err)
     }
 
@@ -121,6 +122,8 @@ impl Core {
         self.running.lock().reserve(family.id);
         let result = self.compact_steps(family, start, end);
         self.running.lock().unreserve(family.id);
+        // The last plan held its inputs until now.
+        self.bury_dead_tables();
         self.update_pressure(family);
         self.wake();
         result
@@ -181,8 +184,9 @@ impl Core {
         let mut result = Ok(());
         if self.unlogged.load(Ordering::Relaxed) && self.health.check_writable().is_ok() {
             let families: Vec<_> = self.families.load().by_id.values().cloned().collect();
-            // With jobs paused nobody would flush.
-            if self.scheduler().is_some_and(|scheduler| !scheduler.paused()) {
+            if let Some(scheduler) = self.scheduler() {
+                // With jobs paused nobody would flush.
+                scheduler.drain();
                 result = self.flush_families(&families);
             }
         }

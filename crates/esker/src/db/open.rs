@@ -93,7 +93,12 @@ impl Opener {
         let env = self.env.unwrap_or_else(Env::posix);
         let dir = path.as_ref().to_owned();
         let named = self.families;
-        let core = open_core(env, dir, options, &named)?;
+        let open = || open_core(env.clone(), dir.clone(), options.clone(), &named);
+        let core = if options.read_only {
+            super::read_only::open_settled(&env, &dir, open)?
+        } else {
+            open()?
+        };
         let db = Db::from_core(core);
         for (name, family) in named {
             if db.core().families.load().named(&name).is_some() {

@@ -81,6 +81,11 @@ impl SegmentHeader {
     }
 }
 
+/// Which segment the first bytes of a file say that it is; `None` if they are not the header of one.
+pub fn segment_id(bytes: &[u8]) -> Option<SegmentId> {
+    SegmentHeader::decode(bytes).map(|header| header.id)
+}
+
 /// What part of a record a fragment is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {

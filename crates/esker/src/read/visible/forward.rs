@@ -136,12 +136,10 @@ impl<C: SourceCursor> VisibleCursor<C> {
         Ok(())
     }
 
-    /// From `Back`: puts the cursor below on, or behind, the rows of `saved`, and behind all rows before them.
+    /// From `Back`: puts the cursor below behind the rows of `saved`. Not by a step: on the way back sources may have
+    /// skipped covered rows, and a memtable may have got new rows since, either of which would lie between the row
+    /// below and `saved`.
     pub(super) fn turn_forward(&mut self) -> Result<()> {
-        if self.inner.valid() && self.tombstones.is_empty() {
-            return self.inner.next();
-        }
-        // Sources may have skipped covered rows on the way back, which a step forward would find again.
         self.target_saved(0, ValueKind::Delete);
         self.inner.seek(&self.target)
     }

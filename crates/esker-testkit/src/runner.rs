@@ -1,0 +1,679 @@
+//! Carries operations out on the engine and on the model, and compares what both say.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use esker::{
+    ColumnFamily, Db, Durability, Iter, Opener, ReadOptions, Result, Snapshot, WriteBatch, WriteOptions,
+};
+use esker_env::Env;
+use esker_env::mem::{CrashMode, MemFs};
+
+use crate::operation::{Change, ChangeKind, KEYS, Move, Operation, Scope, is_single, key};
+use crate::oracle::{Changes, Merge, Mutation, Oracle, Rows, State, difference, show};
+use crate::random::Rng;
+use crate::scan::{Limits, Scan};
+use crate::settings::{FamilySettings, database};
+
+const DIR: &str = "/db";
+/// Families that a run has at most.
+const FAMILIES_MAX: usize = 5;
+/// What may be written while background work is paused: less than the memtables take without a flush.
+const PAUSED_BYTES_MAX: usize = 6 << 10;
+
+/// Every row of a family, forward.
+pub fn scan(db: &Db, family: &ColumnFamily, options: ReadOptions) -> Result<Rows> {
+    let mut iter = db.iter_cf(family, options)?;
+    let mut rows = Rows::new();
+    iter.seek_to_first()?;
+    while iter.valid() {
+        rows.push((iter.key().to_vec(), iter.value().to_vec()));
+        iter.next()?;
+    }
+    Ok(rows)
+}
+
+/// Every row of a family, backward.
+pub fn scan_back(db: &Db, family: &ColumnFamily, options: ReadOptions) -> Result<Rows> {
+    let mut iter = db.iter_cf(family, options)?;
+    let mut rows = Rows::new();
+    iter.seek_to_last()?;
+    while iter.valid() {
+        rows.push((iter.key().to_vec(), iter.value().to_vec()));
+        iter.prev()?;
+    }
+    Ok(rows)
+}
+
+/// Every row of every family of `db`, by id.
+pub fn scan_all(db: &Db) -> Result<BTreeMap<u32, Rows>> {
+    let mut all = BTreeMap::new();
+    for name in db.column_family_names() {
+        let family = db.column_family(&name)?;
+        all.insert(family.id(), scan(db, &family, ReadOptions::default())?);
+    }
+    Ok(all)
+}
+
+struct OpenFamily {
+    handle: ColumnFamily,
+    settings: FamilySettings,
+}
+
+struct OpenIter {
+    iter: Iter,
+    scan: Scan,
+    family: u32,
+    limits: Limits,
+    /// What it sees for ever; `None`: it moves on with each refresh.
+    pinned: Option<State>,
+}
+
+/// A database beside its model.
+pub struct Runner {
+    seed: u64,
+    scope: Scope,
+    opened: u64,
+    fs: MemFs,
+    db: Db,
+    oracle: Oracle,
+    /// The settings of every family by name.
+    settings: BTreeMap<String, FamilySettings>,
+    families: Vec<OpenFamily>,
+    snapshots: Vec<(Snapshot, State)>,
+    iterators: Vec<OpenIter>,
+    created: usize,
+    paused: bool,
+    paused_bytes: usize,
+}
+
+/// What went wrong.
+pub type Failure = String;
+
+fn failed(what: &str) -> impl FnOnce(esker::Error) -> Failure {
+    let what = what.to_owned();
+    move |error| format!("{what}: {error:?}")
+}
+
+impl Runner {
+    /// A new database on a new simulated machine.
+    pub fn new(seed: u64, scope: Scope) -> std::result::Result<Self, Failure> {
+        let settings = BTreeMap::from([("default".to_owned(), FamilySettings::random(seed))]);
+        let fs = MemFs::new();
+        let db = open(&fs, seed, 0, &settings).map_err(failed("create"))?;
+        let mut runner = Self {
+            seed,
+            scope,
+            opened: 0,
+            fs,
+            db,
+            oracle: Oracle::default(),
+            settings,
+            families: Vec::new(),
+            snapshots: Vec::new(),
+            iterators: Vec::new(),
+            created: 0,
+            paused: false,
+            paused_bytes: 0,
+        };
+        runner.oracle.create(0, runner.settings["default"].model());
+        runner.load_families()?;
+        Ok(runner)
+    }
+
+    fn load_families(&mut self) -> std::result::Result<(), Failure> {
+        self.families.clear();
+        for name in self.db.column_family_names() {
+            self.families.push(OpenFamily {
+                handle: self.db.column_family(&name).map_err(failed("column_family"))?,
+                settings: self.settings[&name].clone(),
+            });
+        }
+        Ok(())
+    }
+
+    /// Carries out one operation.
+    pub fn step(&mut self, operation: &Operation) -> std::result::Result<(), Failure> {
+        match operation {
+            Operation::Write { changes, durability } => self.write(changes, *durability),
+            Operation::SyncWal => {
+                self.db.sync_wal().map_err(failed("sync_wal"))?;
+                self.oracle.synced();
+                Ok(())
+            }
+            Operation::Flush => {
+                self.resume();
+                self.db.flush().map_err(failed("flush"))?;
+                for family in &self.families {
+                    self.oracle.flushed(family.handle.id());
+                }
+                Ok(())
+            }
+            Operation::FlushFamily(at) => {
+                self.resume();
+                let family = self.family(*at);
+                self.db.flush_cf(&family.handle).map_err(failed("flush_cf"))?;
+                let id = family.handle.id();
+                self.oracle.flushed(id);
+                Ok(())
+            }
+            Operation::Compact { family, start, end } => {
+                self.resume();
+                let family = self.family(*family);
+                let ends = [start.map(key), end.map(key)];
+                let [start, end] = &ends;
+                self.db
+                    .compact_range_cf(&family.handle, start.as_deref(), end.as_deref())
+                    .map_err(failed("compact_range"))?;
+                let id = family.handle.id();
+                self.oracle.flushed(id);
+                Ok(())
+            }
+            Operation::WaitIdle => self.db.wait_idle().map_err(failed("wait_idle")),
+            Operation::Pause => {
+                if !self.paused {
+                    self.db.wait_idle().map_err(failed("wait_idle"))?;
+                    self.db.pause_background_work();
+                    (self.paused, self.paused_bytes) = (true, 0);
+                }
+                Ok(())
+            }
+            Operation::Resume => {
+                self.resume();
+                Ok(())
+            }
+            Operation::Reopen => self.reopen(),
+            Operation::Crash(mode) => self.crash(*mode),
+            Operation::CreateFamily(number) => self.create_family(*number),
+            Operation::DropFamily(at) => self.drop_family(*at),
+            Operation::SetOption { family, number } => {
+                let at = family % self.families.len();
+                let (name, value) = self.families[at].settings.change(*number);
+                let family = &self.families[at];
+                self.settings
+                    .insert(family.handle.name().to_owned(), family.settings.clone());
+                self.db
+                    .set_family_options(&family.handle, &[(name, &value)])
+                    .map_err(failed("set_family_options"))
+            }
+            Operation::Snapshot => {
+                if self.snapshots.len() < 6 {
+                    self.snapshots
+                        .push((self.db.snapshot(), self.oracle.state().clone()));
+                }
+                Ok(())
+            }
+            Operation::DropSnapshot(at) => {
+                if !self.snapshots.is_empty() {
+                    self.snapshots.remove(at % self.snapshots.len());
+                }
+                Ok(())
+            }
+            Operation::OpenIterator {
+                family,
+                snapshot,
+                lower,
+                upper,
+                prefix_same,
+            } => self.open_iterator(*family, *snapshot, [*lower, *upper], *prefix_same),
+            Operation::MoveIterator { iterator, to } => self.move_iterator(*iterator, *to),
+            Operation::DropIterator(at) => {
+                if !self.iterators.is_empty() {
+                    self.iterators.remove(at % self.iterators.len());
+                }
+                Ok(())
+            }
+            Operation::Get {
+                family,
+                key,
+                snapshot,
+            } => self.get_some(*family, &[*key], *snapshot, false),
+            Operation::MultiGet {
+                family,
+                keys,
+                snapshot,
+            } => self.get_some(*family, keys, *snapshot, true),
+            Operation::CheckAll => self.check_all(),
+        }
+    }
+
+    /// Ends a run: everything is compared, also after opening once more.
+    pub fn finish(mut self) -> std::result::Result<(), Failure> {
+        self.check_all()?;
+        self.resume();
+        self.db.wait_idle().map_err(failed("wait_idle"))?;
+        self.check_all()?;
+        self.reopen()?;
+        self.check_all()?;
+        let handle = self.db.default_column_family();
+        for name in esker::PROPERTIES {
+            self.db.property(&handle, name).map_err(failed(name))?;
+        }
+        self.db.close().map_err(failed("close"))
+    }
+
+    fn family(&self, at: usize) -> &OpenFamily {
+        &self.families[at % self.families.len()]
+    }
+
+    fn resume(&mut self) {
+        if std::mem::take(&mut self.paused) {
+            self.db.resume_background_work();
+        }
+    }
+
+    fn write(&mut self, changes: &[Change], durability: Durability) -> std::result::Result<(), Failure> {
+        let mut batch = WriteBatch::new();
+        let mut applied = Changes::new();
+        // Single deletes are judged by what the batch before them does, too.
+        let mut judge = self.oracle.clone();
+        for change in changes {
+            let family = self.family(change.family);
+            let (id, handle) = (family.handle.id(), &family.handle);
+            let model = judge.family(id);
+            let mutation = match mutation(change, &family.settings) {
+                Mutation::Put(key, _) | Mutation::Delete(key) | Mutation::Merge(key, _)
+                    if is_single(change.key) && !self.scope.unlogged && model.may_single_delete(&key) =>
+                {
+                    Mutation::SingleDelete(key)
+                }
+                Mutation::Delete(key) | Mutation::Merge(key, _)
+                    if is_single(change.key) && !self.scope.unlogged =>
+                {
+                    let value = 8_u64
+                        .to_le_bytes()
+                        .repeat(if family.settings.merge == Merge::Add { 1 } else { 9 });
+                    Mutation::Put(key, value)
+                }
+                other => other,
+            };
+            match &mutation {
+                Mutation::Put(key, value) => batch.put_cf(handle, key, value),
+                Mutation::Delete(key) => batch.delete_cf(handle, key),
+                Mutation::SingleDelete(key) => batch.single_delete_cf(handle, key),
+                Mutation::DeleteRange(start, end) => batch.delete_range_cf(handle, start, end),
+                Mutation::Merge(key, operand) => batch.merge_cf(handle, key, operand),
+            }
+            .map_err(failed("batch"))?;
+            applied.push((id, mutation.clone()));
+            judge.attempt(vec![(id, mutation)], Durability::Buffered);
+        }
+        self.paused_bytes += batch.size_bytes() + 100 * batch.len();
+        if self.paused && self.paused_bytes > PAUSED_BYTES_MAX {
+            self.resume();
+        }
+        self.db
+            .write_with(&mut batch, &WriteOptions::durability(durability))
+            .map_err(failed("write"))?;
+        self.oracle.commit(applied, durability);
+        Ok(())
+    }
+
+    fn create_family(&mut self, number: u64) -> std::result::Result<(), Failure> {
+        if self.families.len() >= FAMILIES_MAX {
+            return Ok(());
+        }
+        let settings = FamilySettings::random(number);
+        let name = format!("family{}", self.created);
+        self.created += 1;
+        let handle = self
+            .db
+            .create_column_family(&name, settings.options.clone())
+            .map_err(failed("create_column_family"))?;
+        self.oracle.create(handle.id(), settings.model());
+        self.settings.insert(name, settings.clone());
+        self.families.push(OpenFamily { handle, settings });
+        Ok(())
+    }
+
+    fn drop_family(&mut self, at: usize) -> std::result::Result<(), Failure> {
+        let at = at % self.families.len();
+        if self.families[at].handle.name() == "default" {
+            return Ok(());
+        }
+        let family = self.families.remove(at);
+        self.db
+            .drop_column_family(&family.handle)
+            .map_err(failed("drop_column_family"))?;
+        self.oracle.drop_family(family.handle.id());
+        self.settings.remove(family.handle.name());
+        for (_, state) in &mut self.snapshots {
+            state.remove(&family.handle.id());
+        }
+        Ok(())
+    }
+
+    fn forget_handles(&mut self) {
+        self.iterators.clear();
+        self.snapshots.clear();
+        self.families.clear();
+    }
+
+    fn open_again(&mut self) -> std::result::Result<(), Failure> {
+        self.opened += 1;
+        self.paused = false;
+        self.db = open(&self.fs, self.seed, self.opened, &self.settings).map_err(failed("open"))?;
+        self.load_families()
+    }
+
+    fn reopen(&mut self) -> std::result::Result<(), Failure> {
+        self.forget_handles();
+        self.db.close().map_err(failed("close"))?;
+        self.open_again()?;
+        self.check_report()?;
+        self.oracle.reopened();
+        self.check_all()
+    }
+
+    fn crash(&mut self, mode: CrashMode) -> std::result::Result<(), Failure> {
+        let after = self.fs.crash(mode);
+        self.forget_handles();
+        // The old machine goes on for a moment; nobody sees what it does.
+        self.resume();
+        let _ = self.db.close();
+        self.fs = after;
+        self.open_again()?;
+        if mode == CrashMode::KeepAll {
+            self.check_report()?;
+        }
+        let found = scan_all(&self.db).map_err(failed("scan after a crash"))?;
+        let report = self.db.recovery_report();
+        self.oracle
+            .crashed(&found, mode != CrashMode::KeepAll)
+            .map_err(|problem| format!("after {mode:?}: {problem}\nrecovery said: {report:?}"))?;
+        self.check_all()
+    }
+
+    /// Without a power cut nothing can be damaged.
+    fn check_report(&self) -> std::result::Result<(), Failure> {
+        let report = self.db.recovery_report();
+        if report.damages == 0 && report.kept_aside.is_empty() {
+            Ok(())
+        } else {
+            Err(format!("recovery found damage where there was none: {report:?}"))
+        }
+    }
+
+    fn open_iterator(
+        &mut self,
+        family: usize,
+        snapshot: Option<usize>,
+        bounds: [Option<usize>; 2],
+        prefix_same: bool,
+    ) -> std::result::Result<(), Failure> {
+        if self.iterators.len() >= 6 {
+            self.iterators.remove(0);
+        }
+        let family = self.family(family);
+        let id = family.handle.id();
+        let snapshot = snapshot
+            .filter(|_| !self.snapshots.is_empty())
+            .map(|at| &self.snapshots[at % self.snapshots.len()])
+            .filter(|(_, state)| state.contains_key(&id));
+        let limits = Limits {
+            lower: bounds[0].map(key),
+            upper: bounds[1].map(key),
+            prefix: family.settings.options.prefix_extractor.filter(|_| prefix_same),
+        };
+        let options = ReadOptions {
+            snapshot: snapshot.map(|(snapshot, _)| snapshot.clone()),
+            lower_bound: limits.lower.clone(),
+            upper_bound: limits.upper.clone(),
+            prefix_same,
+            ..ReadOptions::default()
+        };
+        let iter = self.db.iter_cf(&family.handle, options).map_err(failed("iter"))?;
+        let pinned = snapshot.map(|(_, state)| state.clone());
+        let model = pinned.as_ref().unwrap_or(self.oracle.state());
+        let scan = Scan::new(&model[&id], limits.clone());
+        self.iterators.push(OpenIter {
+            iter,
+            scan,
+            family: id,
+            limits,
+            pinned,
+        });
+        Ok(())
+    }
+
+    fn move_iterator(&mut self, at: usize, to: Move) -> std::result::Result<(), Failure> {
+        if self.iterators.is_empty() {
+            return Ok(());
+        }
+        let at = at % self.iterators.len();
+        let OpenIter {
+            iter,
+            scan,
+            family,
+            limits,
+            pinned,
+        } = &mut self.iterators[at];
+        let check = |iter: &Iter, scan: &Scan, step: &str| {
+            let found = iter.valid().then(|| (iter.key(), iter.value()));
+            if found == scan.row() {
+                return Ok(());
+            }
+            let show_row = |row: Option<(&[u8], &[u8])>| {
+                row.map_or("nothing".to_owned(), |(key, value)| {
+                    format!("{}={}", show(key), show(value))
+                })
+            };
+            Err(format!(
+                "iterator of family {family} ({limits:?}) after {step}: {}, not {}",
+                show_row(found),
+                show_row(scan.row())
+            ))
+        };
+        match to {
+            Move::First => {
+                iter.seek_to_first().map_err(failed("seek_to_first"))?;
+                scan.seek_to_first();
+            }
+            Move::Last => {
+                iter.seek_to_last().map_err(failed("seek_to_last"))?;
+                scan.seek_to_last();
+            }
+            Move::Seek(number) => {
+                iter.seek(&key(number)).map_err(failed("seek"))?;
+                scan.seek(&key(number));
+            }
+            Move::SeekForPrev(number) => {
+                iter.seek_for_prev(&key(number))
+                    .map_err(failed("seek_for_prev"))?;
+                scan.seek_for_prev(&key(number));
+            }
+            Move::Next(steps) => {
+                for _ in 0..steps {
+                    iter.next().map_err(failed("next"))?;
+                    scan.next();
+                    check(iter, scan, "next")?;
+                }
+            }
+            Move::Prev(steps) => {
+                for _ in 0..steps {
+                    iter.prev().map_err(failed("prev"))?;
+                    scan.prev();
+                    check(iter, scan, "prev")?;
+                }
+            }
+            Move::Refresh => {
+                let state = pinned.as_ref().unwrap_or(self.oracle.state());
+                // A dropped family stays readable, as it was when it was dropped, which the model has forgotten.
+                let Some(model) = state.get(family) else {
+                    self.iterators.remove(at);
+                    return Ok(());
+                };
+                iter.refresh().map_err(failed("refresh"))?;
+                *scan = Scan::new(model, limits.clone());
+            }
+        }
+        check(iter, scan, &format!("{to:?}"))
+    }
+
+    fn get_some(
+        &self,
+        family: usize,
+        keys: &[usize],
+        snapshot: Option<usize>,
+        together: bool,
+    ) -> std::result::Result<(), Failure> {
+        let family = self.family(family);
+        let id = family.handle.id();
+        let snapshot = snapshot
+            .filter(|_| !self.snapshots.is_empty())
+            .map(|at| &self.snapshots[at % self.snapshots.len()])
+            .filter(|(_, state)| state.contains_key(&id));
+        let state = snapshot.map_or(self.oracle.state(), |(_, state)| state);
+        let options = ReadOptions {
+            snapshot: snapshot.map(|(snapshot, _)| snapshot.clone()),
+            ..ReadOptions::default()
+        };
+        self.check_gets(family, keys, &options, state, together)
+    }
+
+    fn check_gets(
+        &self,
+        family: &OpenFamily,
+        keys: &[usize],
+        options: &ReadOptions,
+        state: &State,
+        together: bool,
+    ) -> std::result::Result<(), Failure> {
+        let id = family.handle.id();
+        let keys: Vec<Vec<u8>> = keys.iter().map(|&number| key(number)).collect();
+        let found: Vec<Option<Vec<u8>>> = if together {
+            let slices: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
+            self.db
+                .multi_get(&family.handle, &slices, options)
+                .map_err(failed("multi_get"))?
+                .into_iter()
+                .map(|value| value.map(|value| value.into_vec()))
+                .collect()
+        } else {
+            keys.iter()
+                .map(|key| {
+                    let value = self.db.get_with(&family.handle, key, options);
+                    Ok(value.map_err(failed("get"))?.map(|value| value.into_vec()))
+                })
+                .collect::<std::result::Result<_, Failure>>()?
+        };
+        for (key, found) in keys.iter().zip(found) {
+            let wanted = state[&id].get(key);
+            if found.as_deref() != wanted {
+                return Err(format!(
+                    "get of {} from family {id}{}: {:?}, not {:?}",
+                    show(key),
+                    if options.snapshot.is_some() {
+                        " in a snapshot"
+                    } else {
+                        ""
+                    },
+                    found.as_deref().map(show),
+                    wanted.map(show)
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Compares everything: all rows both ways and all keys, now and in every snapshot.
+    fn check_all(&self) -> std::result::Result<(), Failure> {
+        self.check_view(&ReadOptions::default(), self.oracle.state(), "now")?;
+        for (snapshot, state) in &self.snapshots {
+            let options = ReadOptions {
+                snapshot: Some(snapshot.clone()),
+                ..ReadOptions::default()
+            };
+            self.check_view(&options, state, &format!("{snapshot:?}"))?;
+        }
+        Ok(())
+    }
+
+    fn check_view(
+        &self,
+        options: &ReadOptions,
+        state: &State,
+        when: &str,
+    ) -> std::result::Result<(), Failure> {
+        let all: Vec<usize> = (0..KEYS).collect();
+        for family in &self.families {
+            let id = family.handle.id();
+            let Some(model) = state.get(&id) else { continue };
+            let wanted = model.rows();
+            let found = scan(&self.db, &family.handle, options.clone()).map_err(failed("scan"))?;
+            if found != wanted {
+                let difference = difference(&found, &wanted);
+                return Err(format!("scan of family {id}, {when}: {difference}"));
+            }
+            let mut back =
+                scan_back(&self.db, &family.handle, options.clone()).map_err(failed("scan back"))?;
+            back.reverse();
+            if back != wanted {
+                let difference = difference(&back, &wanted);
+                return Err(format!("scan back of family {id}, {when}: {difference}"));
+            }
+            for together in [false, true] {
+                self.check_gets(family, &all, options, state, together)?;
+            }
+            if options.snapshot.is_none() {
+                for (key, _) in &wanted {
+                    let may = self.db.key_may_exist(&family.handle, key);
+                    if !may.map_err(failed("key_may_exist"))? {
+                        return Err(format!("key_may_exist denies {} of family {id}", show(key)));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn open(fs: &MemFs, seed: u64, opened: u64, settings: &BTreeMap<String, FamilySettings>) -> Result<Db> {
+    // Other database settings each time: nothing that is stored may depend on them.
+    let number = Rng::new(seed ^ opened).bits();
+    let mut opener =
+        Opener::new(database(number, &settings["default"])).env(Env::simulated_on(fs.clone(), number));
+    for (name, settings) in settings {
+        opener = opener.column_family(name, settings.options.clone());
+    }
+    opener.open(Path::new(DIR))
+}
+
+fn mutation(change: &Change, settings: &FamilySettings) -> Mutation {
+    let key_of = key(change.key);
+    let mut rng = Rng::new(change.value);
+    let value = |rng: &mut Rng| match settings.merge {
+        Merge::Add => rng.bits().to_le_bytes().to_vec(),
+        _ => {
+            let len = match rng.below(10) {
+                0 => 0,
+                1..6 => rng.below(20),
+                6..9 => rng.below(900),
+                _ => rng.below(4000),
+            };
+            let step = rng.bits() as u8;
+            (0..len).map(|at| step.wrapping_mul((at / 7) as u8)).collect()
+        }
+    };
+    match change.kind {
+        ChangeKind::Delete => Mutation::Delete(key_of),
+        ChangeKind::DeleteRange => {
+            // Ends that are near each other in the order of keys, and sometimes no range at all.
+            let mut keys: Vec<Vec<u8>> = (0..KEYS).map(key).collect();
+            let order = settings.model().order();
+            keys.sort_by(|a, b| order.compare(a, b));
+            let at = change.key % KEYS;
+            let end = keys[(at + change.span).min(KEYS - 1)].clone();
+            Mutation::DeleteRange(keys[at].clone(), end)
+        }
+        ChangeKind::Merge if settings.merge == Merge::Append => {
+            let len = rng.below(12);
+            Mutation::Merge(key_of, vec![b'a' + (change.value % 26) as u8; len])
+        }
+        ChangeKind::Merge if settings.merge == Merge::Add => Mutation::Merge(key_of, value(&mut rng)),
+        ChangeKind::Put | ChangeKind::Merge => {
+            let value = value(&mut rng);
+            Mutation::Put(key_of, value)
+        }
+    }
+}
