@@ -3,12 +3,12 @@
 use std::io;
 use std::path::Path;
 
-use esker_env::{Env, FileLock};
+use esker_env::{Env, FileLock, IoMode};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::options::Options;
 use crate::version::{FileKind, VersionState};
-use crate::wal::WalSegments;
+use crate::wal::{FRAGMENT_HEADER_BYTES, SEGMENT_HEADER_BYTES, WalSegments};
 
 /// Makes the folder if that is wanted, and takes its lock.
 pub(super) fn prepare(env: &Env, dir: &Path, options: &Options) -> Result<Option<Box<dyn FileLock>>> {
@@ -59,10 +59,10 @@ fn check_is_free(env: &Env, dir: &Path) -> Result<()> {
         .map_err(|error| Error::io("can't list the folder", error).in_file(dir))?;
     for name in names {
         match FileKind::parse(&name) {
-            Some(FileKind::Table(_) | FileKind::Blob(_)) => {
-                return Err(
-                    Error::corruption(format!("the folder holds {name}, but no CURRENT file")).in_file(dir),
-                );
+            Some(FileKind::Table(_) | FileKind::Blob(_)) => return Err(without_current(dir, &name)),
+            // A creation makes a segment before it makes CURRENT, but writes to it only afterwards.
+            Some(kind @ FileKind::Wal(_)) if holds_records(env, &kind.path(dir))? => {
+                return Err(without_current(dir, &name));
             }
             // What an interrupted creation leaves.
             Some(_) => {}
@@ -75,6 +75,23 @@ fn check_is_free(env: &Env, dir: &Path) -> Result<()> {
         }
     }
     Ok(())
+}
+
+fn without_current(dir: &Path, name: &str) -> Error {
+    Error::corruption(format!(
+        "the folder holds a database's data ({name}), but no CURRENT: restore it, or repair the database"
+    ))
+    .in_file(dir)
+}
+
+/// Whether anything stands behind the header of a WAL segment.
+fn holds_records(env: &Env, path: &Path) -> Result<bool> {
+    let io = |error| Error::io("can't read a WAL segment", error).in_file(path);
+    let file = env.fs.open(path, IoMode::Buffered).map_err(io)?;
+    let mut first = [0; FRAGMENT_HEADER_BYTES];
+    file.read_at(SEGMENT_HEADER_BYTES as u64, &mut first)
+        .map_err(io)?;
+    Ok(first.iter().any(|&byte| byte != 0))
 }
 
 /// The highest number in any file name, so that none is used twice.
@@ -118,4 +135,28 @@ pub(super) fn remove_dead_files(
     segments.scan()?;
     segments.retire_below(wal_number)?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::db::{Db, Opener};
+
+    #[test]
+    fn a_database_that_lost_its_current_is_not_replaced_by_a_new_one() {
+        let (env, _) = Env::simulated(1);
+        let dir = Path::new("/db");
+        let open = || Opener::new(Options::default()).env(env.clone()).open(dir);
+        let close = |db: Db| db.close().unwrap();
+        close(open().unwrap());
+        env.fs.remove(&FileKind::Current.path(dir)).unwrap();
+        // Nothing was written to it: that is how a creation that was cut short looks.
+        let db = open().unwrap();
+        db.put(b"key", b"value").unwrap();
+        close(db);
+        env.fs.remove(&FileKind::Current.path(dir)).unwrap();
+        let error = open().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Corruption, "{error}");
+        assert!(error.message().contains(".wal"), "{error}");
+    }
 }

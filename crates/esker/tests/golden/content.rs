@@ -164,7 +164,7 @@ impl Content {
         for i in 0..20 {
             // Put in even rounds, deleted in odd ones: never twice in between.
             let key = format!("single{:03}", i + 20 * (round / 2));
-            if round % 2 == 0 {
+            if round.is_multiple_of(2) {
                 self.put("default", key.as_bytes(), b"once");
             } else if i < 15 {
                 self.single_delete("default", key.as_bytes());
