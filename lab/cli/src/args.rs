@@ -105,7 +105,7 @@ pub struct RunArgs {
     pub suite: Suite,
 
     /// Engines, comma-separated: `rocksdb` (its default variants), `rocksdb:direct` (one), `rocksdb:all`
-    #[arg(long, value_delimiter = ',', default_value = "rocksdb,leveldb")]
+    #[arg(long, value_delimiter = ',', default_value = "esker,rocksdb,leveldb")]
     pub engines: Vec<String>,
 
     /// How large and how long
