@@ -4,7 +4,7 @@
 #   build    the pinned Rust toolchain with rustfmt and clippy; a C compiler (for zstd)
 #   lint     cargo-deny
 #   browser  a headless Chromium, with which the lab's tests look at its report; optional
-#   peers    what scripts/fetch-peers.sh needs: Maven, pip, unzip; optional
+#   peers    what scripts/fetch-peers.sh needs (Maven, pip, unzip), and jemalloc for all engines; optional
 #   deep     nightly Rust with Miri, and cargo-fuzz
 # Debian packages are installed as root or through sudo. An optional group that can't be had is named and left out.
 set -euo pipefail
@@ -87,6 +87,8 @@ setup_peers() {
   have mvn || packages+=(maven)
   have unzip || packages+=(unzip)
   python3 -m pip --version >/dev/null 2>&1 || packages+=(python3-pip)
+  # The report ran on jemalloc; the lab preloads it for every engine.
+  ls /usr/lib/*/libjemalloc.so.2 >/dev/null 2>&1 || packages+=(libjemalloc2)
   [ ${#packages[@]} -eq 0 ] || optional debian "${packages[@]}"
 }
 
