@@ -74,7 +74,7 @@ fn options(variant: &str, settings: &OpenSettings) -> Options {
         // The page cache needs room too.
         settings.memory_bytes / 2
     } else {
-        settings.memory_bytes * 13 / 16
+        settings.memory_bytes * 3 / 4
     };
     let bulk = settings.profile == Profile::BulkRandom;
     let (upper, rest) = settings.compression.levels(settings.profile);

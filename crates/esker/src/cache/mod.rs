@@ -65,8 +65,16 @@ struct ByBytes;
 impl Weighter<BlockKey, CachedBlock> for ByBytes {
     #[inline]
     fn weight(&self, _: &BlockKey, block: &CachedBlock) -> u64 {
-        block.bytes.backing_len() as u64 + ENTRY_OVERHEAD_BYTES
+        allocated_bytes(block.bytes.backing_len() as u64) + ENTRY_OVERHEAD_BYTES
     }
+}
+
+/// What an allocator takes for a buffer of `len` bytes with its two counters: sizes come in four steps for each
+/// doubling (jemalloc's classes; others are as coarse or finer). A budget that ignores this is passed by a fifth.
+fn allocated_bytes(len: u64) -> u64 {
+    let bytes = (len + 16).max(128);
+    let step = (bytes - 1).next_power_of_two() / 8;
+    bytes.next_multiple_of(step.max(16))
 }
 
 /// Folds each word by a 128-bit multiplication: all bits of both words reach all bits of the result.
@@ -167,6 +175,11 @@ impl BlockCache {
     /// Drops everything.
     pub fn clear(&self) {
         self.blocks.clear();
+    }
+
+    /// Gives `bytes` of the capacity away, to something that was just allocated beside the cache.
+    pub fn shrink_by(&self, bytes: u64) {
+        self.set_capacity(self.capacity().saturating_sub(bytes));
     }
 
     /// Changes the capacity, in bytes; what is too much leaves before this returns.

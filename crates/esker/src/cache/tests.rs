@@ -113,3 +113,18 @@ fn shared_ranges_stay_inside() {
     assert!(SharedBytes::from_range(Arc::from([1, 2]), 1..3).is_none());
     assert_eq!(world.backing_len(), 11);
 }
+
+#[test]
+fn what_an_allocator_rounds_up_counts() {
+    assert_eq!(super::allocated_bytes(4096), 5120);
+    assert_eq!(super::allocated_bytes(4096 - 16), 4096);
+    assert_eq!(super::allocated_bytes(3300), 3584);
+    assert_eq!(super::allocated_bytes(8 << 10), 10 << 10);
+    for len in (0..100_000).step_by(7) {
+        let bytes = super::allocated_bytes(len);
+        assert!(
+            bytes >= len + 16 && bytes <= (len + 16).max(128) * 5 / 4 + 16,
+            "{len}: {bytes}"
+        );
+    }
+}

@@ -217,7 +217,8 @@ impl Core {
                         .sum::<u64>()
             })
             .sum();
-        let taken = memtables + self.tables.memory_bytes();
+        let recycled = self.arena_pool.free_bytes() as u64;
+        let taken = memtables + recycled + self.tables.memory_bytes();
         let capacity = budget.saturating_sub(taken).max(budget / 16);
         self.tables.block_cache().set_capacity(capacity);
     }

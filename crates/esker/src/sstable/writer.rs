@@ -215,11 +215,12 @@ impl TableWriter {
     pub fn abandon(self) {}
 
     /// Whether the block is complete before an entry of `next` bytes. A block may grow past its size by one entry,
-    /// unless it is nearly full already or the entry is large enough for a block of its own.
+    /// unless it is three quarters full already or the entry is large enough for a block of its own: a block just
+    /// past 4 KiB takes 5 KiB of an allocator's memory.
     #[inline]
     fn is_block_full(&self, next: usize) -> bool {
         let (size, full) = (self.block.byte_len(), self.options.block_bytes);
-        size >= full || (size + next > full && (size >= full - full / 8 || next >= full))
+        size >= full || (size + next > full && (size >= full - full / 4 || next >= full))
     }
 
     fn check_first(&mut self, internal_key: &[u8]) -> Result<()> {

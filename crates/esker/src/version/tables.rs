@@ -2,7 +2,6 @@
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
@@ -28,7 +27,6 @@ pub struct Tables {
     open_max: usize,
     /// Open tables in the order in which they were opened: a clock's hand takes from the front.
     open: Mutex<VecDeque<Weak<FileMeta>>>,
-    memory_bytes: AtomicU64,
 }
 
 impl Tables {
@@ -51,7 +49,6 @@ impl Tables {
             database_id,
             open_max,
             open: Mutex::new(VecDeque::new()),
-            memory_bytes: AtomicU64::new(0),
         }
     }
 
@@ -132,8 +129,8 @@ impl Tables {
             return Ok(table);
         }
         file.table.set(Arc::clone(&table));
-        self.memory_bytes
-            .fetch_add(table.memory_bytes() as u64, Ordering::Relaxed);
+        // Until memory is shared out anew, the block cache makes room for it.
+        self.cache.shrink_by(table.memory_bytes() as u64);
         open.push_back(Arc::downgrade(file));
         self.evict(&mut open);
         Ok(table)
@@ -165,7 +162,6 @@ impl Tables {
             }
             None => false,
         });
-        self.memory_bytes.store(bytes, Ordering::Relaxed);
         bytes
     }
 
