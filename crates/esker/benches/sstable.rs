@@ -1,6 +1,6 @@
 //! Times of building, reading and scanning tables, in nanoseconds a row. Prints one line for each shape of row.
 //!
-//! `cargo bench -p esker --bench sstable [-- <part of a shape's name>]`. Everything is in memory: what is measured is
+//! `cargo bench -p esker --bench sstable [-- <part of a shape's name> [build|get|scan]]`. Everything is in memory: what is measured is
 //! the processor's work, not the device's.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, missing_docs)]
 
@@ -127,7 +127,7 @@ fn best(rows: u64, runs: usize, mut run: impl FnMut()) -> f64 {
     least
 }
 
-fn measure(shape: &Shape) {
+fn measure(shape: &Shape, phase: &str) {
     let rows = (48 << 20) / (shape.key_len + shape.value_len + 12) as u64;
     let values = noise(1 << 20);
     let ring = || Sink {
@@ -144,9 +144,13 @@ fn measure(shape: &Shape) {
             black_box(&internal);
         }
     });
-    let built = best(rows, 5, || {
+    let built = best(rows, 9, || {
         black_box(build(shape, rows, &values, ring()));
     }) - keys_only;
+    if phase == "build" {
+        println!("{:<22} build {built:>6.0}", shape.name);
+        return;
+    }
 
     let kept = Arc::new(parking_lot::Mutex::new(Vec::new()));
     let sink = Sink {
@@ -170,7 +174,7 @@ fn measure(shape: &Shape) {
         .unwrap(),
     );
 
-    let gets = 500_000;
+    let gets = if phase == "scan" { 1 } else { 500_000 };
     let mut user = Vec::new();
     let mut get = |range: u64, absent: u64| {
         let mut state = 7_u64;
@@ -194,6 +198,13 @@ fn measure(shape: &Shape) {
     let hot = best(gets, 5, || get(1000, 0));
     let absent = best(gets, 5, || get(rows, 1));
 
+    if phase == "get" {
+        println!(
+            "{:<22} get random {random:>5.0} hot {hot:>5.0} absent {absent:>5.0}",
+            shape.name
+        );
+        return;
+    }
     let scan = |options: CursorOptions, forward: bool| {
         let mut cursor = table.cursor(options);
         let mut sum = 0;
@@ -246,7 +257,9 @@ fn measure(shape: &Shape) {
 }
 
 fn main() {
-    let only = std::env::args().skip(1).find(|arg| !arg.starts_with('-'));
+    let mut arguments = std::env::args().skip(1).filter(|arg| !arg.starts_with('-'));
+    let only = arguments.next();
+    let phase = arguments.next().unwrap_or_default();
     let shape = |name, key_len, value_len, block_bytes, compression| Shape {
         name,
         key_len,
@@ -267,7 +280,7 @@ fn main() {
             .as_ref()
             .is_none_or(|only| shape.name.contains(only.as_str()))
         {
-            measure(&shape);
+            measure(&shape, &phase);
         }
     }
 }

@@ -4,9 +4,10 @@
 //!
 //! | row | modules |
 //! |---|---|
-//! | the database | `db` |
+//! | the database, and its files looked at from outside | `db` `inspect` |
 //! | its threads | `background` |
 //! | its three ways to write | `commit` `flush` `compaction` |
+//! | what flushes and compactions keep of their rows | `rewrite` |
 //! | its way to read | `read` |
 //! | what a reader pins | `snapshot` `version` |
 //! | where data is | `memtable` `wal` `sstable` |
@@ -30,6 +31,7 @@ mod db;
 mod error;
 #[doc(hidden)]
 pub mod flush;
+pub mod inspect;
 #[doc(hidden)]
 pub mod key;
 #[doc(hidden)]
@@ -55,9 +57,14 @@ pub use error::{Error, ErrorKind, Result};
 pub use esker_env::IoMode;
 pub use key::{BytewiseComparator, Comparator, KeyOrder, ReverseBytewiseComparator};
 pub use merge::{AppendOperator, MergeOperator, U64AddOperator};
+#[doc(hidden)]
+pub use options::fuzz_options_text;
 pub use options::{
     ColumnFamilyOptions, CompactionStyle, Compression, Durability, MemtableKind, Options, PrefixExtractor,
     RecoveryMode, WriteOptions,
 };
 pub use read::{PinnedValue, ReadOptions};
 pub use snapshot::Snapshot;
+
+/// The version of this library.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -1,11 +1,22 @@
 //! Seeds of the fuzz corpora: made here, compared with what is checked in (`ESKER_WRITE_SEEDS=1` writes them), and
-//! all inputs of a corpus, those that fuzzers found included, decoded again without a fuzzer.
+//! all inputs of a corpus, those that fuzzers found included, run again without a fuzzer.
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use esker::batch::RawBatch;
-use esker::key::ValueKind;
+use esker::batch::{RawBatch, fuzz_decode};
+use esker::key::{ValueKind, internal_key};
+use esker::sstable::{
+    BlockBuilder, TableOptions, TableWriter, fuzz_block, fuzz_compression, fuzz_filter, fuzz_table,
+};
+use esker::version::manifest::{ManifestWriter, fuzz_manifest};
+use esker::version::{ColumnFamilyRecord, FileMeta, VersionEdit, VersionState, fuzz_edit};
+use esker::wal::{Origin, SegmentId, WalWriter, fuzz_read};
+use esker::{ColumnFamilyOptions, Compression, PrefixExtractor, fuzz_options_text};
+use esker_env::{CreateOptions, Env, WriteFile};
+
+type Seeds = Vec<(&'static str, Vec<u8>)>;
 
 fn corpus(target: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -13,8 +24,8 @@ fn corpus(target: &str) -> PathBuf {
         .join(target)
 }
 
-/// Compares the seeds with the corpus, or writes them.
-fn check_seeds(target: &str, seeds: &[(&str, Vec<u8>)]) {
+/// Compares the seeds with the corpus (or writes them), and runs the property on every input of the corpus.
+fn check(target: &str, seeds: &Seeds, property: impl Fn(&[u8])) {
     let folder = corpus(target);
     for (name, bytes) in seeds {
         let path = folder.join(name);
@@ -25,16 +36,25 @@ fn check_seeds(target: &str, seeds: &[(&str, Vec<u8>)]) {
         let found = fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         assert_eq!(&found, bytes, "{} is not what the code makes", path.display());
     }
+    for entry in fs::read_dir(folder).expect("a corpus") {
+        property(&fs::read(entry.expect("an input").path()).expect("an input"));
+    }
 }
 
-fn inputs(target: &str) -> Vec<Vec<u8>> {
-    fs::read_dir(corpus(target))
-        .expect("a corpus")
-        .map(|entry| fs::read(entry.expect("an input").path()).expect("an input"))
-        .collect()
+/// The bytes of a file that `write` writes.
+fn file(write: impl FnOnce(Box<dyn WriteFile>)) -> Vec<u8> {
+    let (env, _) = Env::simulated(1);
+    let path = Path::new("/file");
+    write(env.fs.create(path, CreateOptions::default()).expect("a file"));
+    env.fs.read_all(path).expect("the file")
 }
 
-fn batch_seeds() -> Vec<(&'static str, Vec<u8>)> {
+/// The bytes with one in front that tells the target whether to mend their checksums.
+fn flagged(mend: bool, bytes: &[u8]) -> Vec<u8> {
+    [&[u8::from(mend)], bytes].concat()
+}
+
+fn batch_seeds() -> Seeds {
     let mut every_kind = RawBatch::default();
     every_kind.set_sequence(1 << 40);
     for (family, kind, key, value) in [
@@ -62,7 +82,7 @@ fn batch_seeds() -> Vec<(&'static str, Vec<u8>)> {
 
 #[test]
 fn batches() {
-    check_seeds("batch_decode", &batch_seeds());
+    check("batch_decode", &batch_seeds(), fuzz_decode);
     let decodes = |bytes: &[u8]| {
         RawBatch::from_bytes(bytes.to_vec()).is_ok_and(|batch| batch.iter().all(|entry| entry.is_ok()))
     };
@@ -79,7 +99,254 @@ fn batches() {
             ("every_kind", true)
         ]
     );
-    for input in inputs("batch_decode") {
-        decodes(&input);
+}
+
+#[test]
+fn wal_segments() {
+    let segment = |origin, finish: bool| {
+        file(|file| {
+            let id = SegmentId {
+                db_id: 0x1122_3344_5566_7788,
+                number: 7,
+            };
+            let mut writer = WalWriter::new(file, Path::new("000007.wal"), id, origin).expect("a segment");
+            writer.append(b"first").expect("appended");
+            writer
+                .append_group(&[b"", &[7; 40_000], b"last"])
+                .expect("appended");
+            if finish {
+                writer.finish(true).expect("finished");
+            } else {
+                writer.sync().expect("synced");
+            }
+        })
+    };
+    let finished = segment(Origin::Fresh, true);
+    let open = segment(Origin::Recycled, false);
+    let mut flipped = open.clone();
+    flipped[80] ^= 1;
+    let seeds = vec![
+        ("header", finished[..64].to_vec()),
+        ("torn", open[..open.len() - 2].to_vec()),
+        ("flipped", flipped),
+        ("finished", finished),
+    ];
+    check("wal_read", &seeds, |bytes| {
+        fuzz_read(bytes);
+    });
+    let records: Vec<_> = seeds
+        .iter()
+        .map(|(name, bytes)| (*name, fuzz_read(bytes)))
+        .collect();
+    assert_eq!(
+        records,
+        [("header", 0), ("torn", 3), ("flipped", 3), ("finished", 4)]
+    );
+}
+
+#[test]
+fn blocks() {
+    let block = |keys: &[&str], value: &[u8], bytewise| {
+        let (mut builder, mut out) = (BlockBuilder::new(), Vec::new());
+        for (i, key) in keys.iter().enumerate() {
+            builder.add(
+                &mut out,
+                &internal_key(key.as_bytes(), 9 - i as u64, ValueKind::Put),
+                value,
+            );
+        }
+        builder.finish(&mut out, bytewise);
+        out
+    };
+    let seeds = vec![
+        ("empty", block(&[], b"", true)),
+        ("prefix", block(&["user1", "user11", "user2"], b"value", true)),
+        ("versions", block(&["a", "a", "a"], b"", true)),
+        ("custom_order", block(&["z", "m", "a"], b"v", false)),
+        ("wide", block(&["a", "b"], &[b'x'; 33_000], true)),
+    ];
+    check("sstable_block", &seeds, fuzz_block);
+}
+
+#[test]
+fn compressed_blocks() {
+    let text = b"the same words, the same words, the same words and then some others";
+    let seeds = (0..5)
+        .zip(["none", "snappy", "zlib", "lz4", "zstd"])
+        .map(|(kind, name)| (name, [&[kind][..], text].concat()))
+        .collect();
+    check("sstable_compression", &seeds, fuzz_compression);
+}
+
+#[test]
+fn filters() {
+    let mut filter = Vec::new();
+    esker::sstable::build_filter(&[1 << 40, 2 << 40, 3 << 40], 10, &mut filter);
+    let seeds = vec![
+        ("filter", filter),
+        ("keys", b"onetwothrfoufivsixsev".to_vec()),
+        ("tail", vec![0; 5]),
+    ];
+    check("sstable_filter", &seeds, fuzz_filter);
+}
+
+fn table(extractor: Option<PrefixExtractor>, partition_bytes: usize, tombstones: bool) -> Vec<u8> {
+    file(|file| {
+        let mut options = TableOptions::new(&ColumnFamilyOptions::default(), 0);
+        options.compression = Compression::None;
+        options.block_bytes = 64;
+        options.prefix_extractor = extractor;
+        options.index_partition_bytes = partition_bytes;
+        options.filter_partition_bytes = partition_bytes;
+        options.database_id = 11;
+        options.file_number = 22;
+        options.creation_unix_seconds = 33;
+        let mut writer = TableWriter::new(file, Path::new("000022.sst"), options);
+        for i in 0..20_u64 {
+            let key = internal_key(format!("key{i:02}").as_bytes(), 100 - i, ValueKind::Put);
+            writer.add(&key, &[b'v'; 20]).expect("in order");
+        }
+        if tombstones {
+            writer.add_range_tombstone(b"key05", b"key10", 200);
+            writer.add_range_tombstone(b"key07", b"zzz", 201);
+        }
+        writer.add_user_property(b"made", b"for the fuzzer");
+        writer.finish(true).expect("written");
+    })
+}
+
+#[test]
+fn tables() {
+    let plain = table(None, 32 << 10, false);
+    let partitioned = table(Some(PrefixExtractor::Fixed(3)), 64, true);
+    let seeds = vec![
+        ("plain", flagged(false, &plain)),
+        ("cut", flagged(true, &plain[..plain.len() - 5])),
+        ("mended", flagged(true, &plain)),
+        ("partitioned", flagged(true, &partitioned)),
+    ];
+    check("sstable_table", &seeds, |bytes| {
+        if let Some((first, rest)) = bytes.split_first() {
+            fuzz_table(rest, first % 2 == 1);
+        }
+    });
+}
+
+fn edits() -> Vec<VersionEdit> {
+    let mut create = VersionEdit::of(3);
+    create.create = Some(ColumnFamilyRecord {
+        name: "users".to_owned(),
+        comparator: "esker.bytewise".to_owned(),
+        merge_operator: Some("esker.append".to_owned()),
+        options: "levels=7;".to_owned(),
+    });
+    create.log_number = Some(9);
+    let mut change = VersionEdit::of(3);
+    change.next_file_number = Some(300);
+    change.last_sequence = Some(1 << 40);
+    change.next_column_family = Some(4);
+    change.options = Some("levels=5;".to_owned());
+    change.merge_operator = Some(String::new());
+    change.add(
+        0,
+        Arc::new(FileMeta {
+            number: 12,
+            size_bytes: 4096,
+            smallest: internal_key(b"a", 7, ValueKind::Put),
+            largest: internal_key(b"m", 5, ValueKind::Delete),
+            sequence_min: 5,
+            sequence_max: 7,
+            entries: 2,
+            deletions: 1,
+            created_unix_seconds: 1_700_000_000,
+            raw_bytes: 40,
+            ..FileMeta::default()
+        }),
+    );
+    let mut leave = VersionEdit::of(3);
+    leave.remove(0, 12);
+    let mut drop = VersionEdit::of(3);
+    drop.drop = true;
+    vec![create, change, leave, drop]
+}
+
+#[test]
+fn manifest_edits() {
+    let encoded: Vec<Vec<u8>> = edits()
+        .iter()
+        .map(|edit| {
+            let mut bytes = Vec::new();
+            edit.encode(&mut bytes);
+            bytes
+        })
+        .collect();
+    let mut unknown = encoded[2].clone();
+    unknown.extend_from_slice(b"\x21\x03odd");
+    let seeds = ["create", "change", "leave", "drop"]
+        .into_iter()
+        .zip(encoded)
+        .chain([("unknown_odd", unknown)])
+        .collect();
+    check("version_edit", &seeds, fuzz_edit);
+}
+
+/// A manifest with a snapshot, and the edits behind it. Its number is the one that the target expects.
+fn manifest() -> Vec<u8> {
+    const NUMBER: u64 = 3;
+    let (env, _) = Env::simulated(1);
+    let dir = Path::new("/db");
+    env.fs.create_dir_all(dir).expect("a folder");
+    let mut state = VersionState::new(1);
+    state.next_file_number = NUMBER + 1;
+    let mut default = VersionEdit::of(0);
+    default.create = Some(ColumnFamilyRecord {
+        name: "default".to_owned(),
+        comparator: "esker.bytewise".to_owned(),
+        ..ColumnFamilyRecord::default()
+    });
+    state.apply(&default).expect("a family");
+    let mut writer = ManifestWriter::create(Arc::clone(&env.fs), dir, NUMBER, &state).expect("a manifest");
+    for edit in edits() {
+        writer.append(&[edit]).expect("appended");
     }
+    env.fs
+        .read_all(&dir.join("MANIFEST-000003"))
+        .expect("the manifest")
+}
+
+#[test]
+fn manifests() {
+    let whole = manifest();
+    // With checksums made right, only the records count, and of their lengths only the lowest byte.
+    let records = flagged(true, &whole[44..]);
+    let mut flipped = flagged(false, &whole);
+    flipped[60] ^= 1;
+    let seeds = vec![
+        ("torn", flagged(false, &whole[..whole.len() - 1])),
+        ("flipped", flipped),
+        ("records", records),
+        ("whole", flagged(false, &whole)),
+    ];
+    check("manifest", &seeds, |bytes| {
+        if let Some((first, rest)) = bytes.split_first() {
+            fuzz_manifest(rest, first % 2 == 1);
+        }
+    });
+}
+
+#[test]
+fn options_as_text() {
+    let seeds = vec![
+        ("default", ColumnFamilyOptions::default().to_text().into_bytes()),
+        (
+            "changed",
+            b"prefix_extractor=capped:9;compression_per_level=none,zstd;memtable_bytes=64MiB;".to_vec(),
+        ),
+        ("unknown", b"no_such_setting=1;".to_vec()),
+    ];
+    check("options_text", &seeds, |bytes| {
+        if let Ok(text) = std::str::from_utf8(bytes) {
+            fuzz_options_text(text);
+        }
+    });
 }

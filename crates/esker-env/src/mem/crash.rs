@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::fs::World;
 use super::inode::Inode;
 use super::names::Names;
 use super::rng::Rng;
+use super::world::World;
 
 /// How the machine dies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -103,7 +103,9 @@ impl Inode {
 
     /// The durable bytes, with such a part of the later changes as a power cut may leave: none, all, the first
     /// few, or any of them; the last one that survives may be cut at any byte, with zeros or garbage behind the
-    /// cut; the file may have grown before its bytes arrived.
+    /// cut; the file may have grown before its bytes arrived. Zeros and garbage stand only where nothing was
+    /// durable (fresh blocks): a device replaces a sector as a whole or leaves it, so that writing a block again,
+    /// as direct files do with their tail, does not endanger the durable bytes in it.
     pub(super) fn after_tearing(&self, rng: &mut Rng) -> Vec<u8> {
         let mut bytes = self.durable.clone();
         let kept: Vec<&Change> = match rng.below(4) {
@@ -123,13 +125,16 @@ impl Inode {
                 Change::Write { offset, data } if rng.one_in(2) => {
                     let cut = rng.below(data.len() + 1);
                     put(&mut bytes, *offset, &data[..cut]);
-                    fill_torn(&mut bytes, *offset + cut, data.len() - cut, rng);
+                    let fresh = (*offset + cut).max(self.durable.len());
+                    let end = *offset + data.len();
+                    fill_torn(&mut bytes, fresh, end.saturating_sub(fresh), rng);
                 }
                 change => change.apply(&mut bytes),
             }
         }
         if bytes.len() < self.current.len() && rng.one_in(3) {
-            let (at, room) = (bytes.len(), self.current.len() - bytes.len());
+            let at = bytes.len().max(self.durable.len());
+            let room = self.current.len().saturating_sub(at);
             let grown = rng.below(room + 1);
             fill_torn(&mut bytes, at, grown, rng);
         }

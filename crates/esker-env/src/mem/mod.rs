@@ -2,13 +2,16 @@
 //!
 //! | file | what it is |
 //! |---|---|
-//! | `fs` | [`MemFs`] and its handles |
+//! | `fs` | [`MemFs`] |
+//! | `world` | its state: names, files, limits |
+//! | `files` | open files and locks |
 //! | `inode` | a file's bytes: durable ones, and the later writes a crash may take |
 //! | `names` | the names of files: durable ones, and the later changes a crash may take |
 //! | `crash` | what is left after a crash |
 //! | `machine` | [`LogicalClock`], [`SeededRandom`] |
 
 mod crash;
+mod files;
 mod fs;
 mod inode;
 mod machine;
@@ -16,6 +19,7 @@ mod names;
 mod rng;
 #[cfg(test)]
 mod tests;
+mod world;
 
 use std::sync::Arc;
 

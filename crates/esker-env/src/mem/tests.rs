@@ -202,6 +202,26 @@ fn synced_bytes_under_a_durable_name_survive_every_tear() {
 }
 
 #[test]
+fn a_block_written_again_does_not_endanger_the_synced_bytes_in_it() {
+    let direct = CreateOptions {
+        mode: IoMode::Direct,
+        preallocate_bytes: 1 << 16,
+        buffer_bytes: 8192,
+    };
+    for seed in 0..300 {
+        let fs = fs();
+        let mut file = fs.create(&path(1), direct).unwrap();
+        file.append(&[1; 100]).unwrap();
+        file.sync().unwrap();
+        fs.sync_dir(Path::new(DIR)).unwrap();
+        file.append(&[2; 9000]).unwrap();
+        file.flush().unwrap();
+        let seen = fs.crash(CrashMode::Torn { seed }).read_all(&path(1)).unwrap();
+        assert!(seen[..100].iter().all(|&byte| byte == 1));
+    }
+}
+
+#[test]
 fn tears_show_every_kind_of_damage() {
     let mut seen = BTreeSet::new();
     for seed in 0..2000 {

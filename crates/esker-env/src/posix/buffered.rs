@@ -57,7 +57,7 @@ impl BufferedWriteFile {
     }
 
     /// Counts a write that succeeded; one that failed may have left a part behind the appended length.
-    fn written(&mut self, len: usize, result: io::Result<()>) -> io::Result<()> {
+    pub(super) fn written(&mut self, len: usize, result: io::Result<()>) -> io::Result<()> {
         match result {
             Ok(()) => self.written += len as u64,
             Err(_) => self.cut_at_finish = true,

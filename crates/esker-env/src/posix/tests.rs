@@ -313,3 +313,39 @@ fn an_error_of_the_device_keeps_its_code_and_is_final_for_direct_files() {
     assert_eq!(error.raw_os_error(), Some(28));
     assert_eq!(file.len(), 0, "a failed append can be tried again");
 }
+
+#[test]
+fn an_error_under_way_reaches_the_caller_and_is_final() {
+    use super::direct_write::DirectWriteFile;
+    use crate::WriteFile;
+    let dir = folder();
+    let path = dir.path().join("f");
+    std::fs::write(&path, b"old").unwrap();
+    // Not open for writing, so that every write fails.
+    let file = std::fs::File::open(&path).unwrap();
+    let mut file = DirectWriteFile::new(file, 4096, false, Arc::default(), Arc::default());
+    let _ = file.append(&[1; 8192]);
+    let code = file.flush().unwrap_err().raw_os_error();
+    assert_eq!(code, Some(9));
+    for result in [file.append(b"x"), file.sync(), file.finish(true)] {
+        assert_eq!(result.unwrap_err().raw_os_error(), code);
+    }
+    drop(file);
+    assert_eq!(std::fs::read(&path).unwrap(), b"old");
+}
+
+#[test]
+fn finish_cuts_what_a_failed_append_left() {
+    use super::buffered::BufferedWriteFile;
+    use crate::WriteFile;
+    let dir = folder();
+    let path = dir.path().join("f");
+    let file = std::fs::File::create(&path).unwrap();
+    let mut file = BufferedWriteFile::new(file, 0, false);
+    file.append(b"whole").unwrap();
+    file.written(4, Err(std::io::Error::from_raw_os_error(28)))
+        .unwrap_err();
+    std::fs::write(&path, b"whole and a part").unwrap();
+    file.finish(false).unwrap();
+    assert_eq!(std::fs::read(&path).unwrap(), b"whole");
+}

@@ -97,6 +97,7 @@ impl Scheduler {
         let mut state = self.shared.state.lock();
         state.generation += 1;
         self.shared.work.notify_all();
+        self.shared.quiet.notify_all();
     }
 
     /// Compaction threads that have nothing to do right now.
@@ -233,7 +234,7 @@ mod tests {
     }
 
     fn env() -> Env {
-        esker_env::Env::simulated(1)
+        esker_env::Env::simulated(1).0
     }
 
     #[test]

@@ -8,6 +8,10 @@
 //! start of the range and its value the end (exclusive). The sequence is that of the first entry; each entry takes
 //! the next one.
 
+mod fuzz;
+
+pub use fuzz::fuzz_decode;
+
 use crate::codec::{put_slice, put_varint, take_slice, take_u8, take_varint32};
 use crate::error::{Error, Result};
 use crate::key::{KEY_LEN_MAX, Sequence, VALUE_LEN_MAX, ValueKind};
@@ -201,7 +205,11 @@ impl<'a> Entries<'a> {
         };
         let key = take_slice(input)?;
         let value = if has_value(kind) { take_slice(input)? } else { &[] };
-        (key.len() <= KEY_LEN_MAX).then_some(Entry {
+        let value_len_max = match kind {
+            ValueKind::RangeDelete => KEY_LEN_MAX as u64,
+            _ => VALUE_LEN_MAX,
+        };
+        (key.len() <= KEY_LEN_MAX && value.len() as u64 <= value_len_max).then_some(Entry {
             family,
             kind,
             key,
@@ -289,6 +297,24 @@ mod tests {
             .push(0, ValueKind::RangeDelete, b"a", &vec![0; KEY_LEN_MAX + 1])
             .unwrap_err();
         assert!(error.message().contains("65537"), "{error}");
+    }
+
+    #[test]
+    fn what_can_not_be_pushed_is_not_decoded() {
+        let long = vec![0; KEY_LEN_MAX + 1];
+        for (kind, key, value) in [
+            (ValueKind::Put, &long, &vec![]),
+            (ValueKind::RangeDelete, &vec![], &long),
+        ] {
+            let mut bytes = vec![0; HEADER_LEN];
+            bytes[8] = 1;
+            bytes.push(kind as u8);
+            put_slice(&mut bytes, key);
+            put_slice(&mut bytes, value);
+            let batch = RawBatch::from_bytes(bytes).unwrap();
+            let entries: Vec<_> = batch.iter().collect();
+            assert!(matches!(entries.as_slice(), [Err(_)]), "{kind:?}");
+        }
     }
 
     #[test]

@@ -1,3 +1,5 @@
+//! What is kept, what goes, and what many threads see of it.
+
 use std::sync::Arc;
 
 use super::*;

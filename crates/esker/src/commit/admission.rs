@@ -18,10 +18,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 /// What background work still owes for one column family.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Debt {
-    /// Files in level 0.
-    pub level0_files: usize,
+    /// Files in level 0; those that are being compacted count half, as on average half of the work is done.
+    pub level0_files: f64,
     /// Files at which level 0 is compacted.
     pub level0_trigger: usize,
     /// Files at which writes are held to a tenth of the drain rate.
@@ -36,7 +36,7 @@ impl Debt {
     /// 0 (none) to 1 (as much as there may be).
     pub fn pressure(&self) -> f64 {
         let span = self.level0_files_max.saturating_sub(self.level0_trigger).max(1);
-        let files = self.level0_files.saturating_sub(self.level0_trigger) as f64 / span as f64;
+        let files = (self.level0_files - self.level0_trigger as f64) / span as f64;
         let soft = self.compaction_bytes_soft.max(1) as f64;
         let bytes = (self.compaction_bytes as f64 - soft) / (3.0 * soft);
         files.max(bytes).clamp(0.0, 1.0)
@@ -72,11 +72,17 @@ impl Default for Admission {
 }
 
 impl Admission {
-    /// Notes that a compaction that ran from `started` to `now` took `bytes` out of level 0.
-    pub fn record_drain(&self, bytes: u64, started: Duration, now: Duration) {
+    /// Notes that a compaction that ran from `started` to `now` took `bytes` out of level 0. `pressed`: level 0 waited
+    /// for it, so that the time since the one before is part of what it took.
+    pub fn record_drain(&self, bytes: u64, started: Duration, now: Duration, pressed: bool) {
         let now_us = now.as_micros() as u64;
         let previous_us = self.last_drain_us.swap(now_us, Ordering::Relaxed);
-        let since_us = previous_us.max(started.as_micros() as u64);
+        let started_us = started.as_micros() as u64;
+        let since_us = if pressed && previous_us > 0 {
+            previous_us.min(started_us)
+        } else {
+            started_us
+        };
         let elapsed_us = now_us.saturating_sub(since_us).max(1);
         let sample = bytes.saturating_mul(1_000_000) / elapsed_us;
         let old = self.drain_bytes_per_second.load(Ordering::Relaxed);
@@ -119,7 +125,7 @@ impl Admission {
 mod tests {
     use super::*;
 
-    fn debt(level0_files: usize) -> Debt {
+    fn debt(level0_files: f64) -> Debt {
         Debt {
             level0_files,
             level0_trigger: 4,
@@ -132,7 +138,7 @@ mod tests {
     #[test]
     fn no_debt_no_delay() {
         let admission = Admission::default();
-        assert_eq!(debt(4).pressure(), 0.0);
+        assert_eq!(debt(4.0).pressure(), 0.0);
         for i in 0..1000 {
             assert_eq!(
                 admission.delay(Duration::from_micros(i), 1 << 20, 0.0),
@@ -145,7 +151,7 @@ mod tests {
     fn pressure_rises_without_a_jump() {
         let mut previous = 0.0;
         for files in 4..=30 {
-            let pressure = debt(files).pressure();
+            let pressure = debt(f64::from(files)).pressure();
             assert!(
                 pressure >= previous && pressure - previous < 0.1,
                 "{files}: {previous} -> {pressure}"
@@ -164,7 +170,7 @@ mod tests {
         let mut rates = Vec::new();
         let (mut second, mut second_bytes) = (1.0, 0.0);
         while now < 60.0 {
-            let pressure = debt((level0 / file) as usize).pressure();
+            let pressure = debt(level0 / file).pressure();
             let wait = admission
                 .delay(Duration::from_secs_f64(now), 800, pressure)
                 .as_secs_f64();
@@ -180,6 +186,7 @@ mod tests {
                     100_000_000,
                     Duration::from_secs_f64(second - 1.0),
                     Duration::from_secs_f64(second),
+                    false,
                 );
                 rates.push(second_bytes);
                 second += 1.0;

@@ -118,9 +118,12 @@ pub fn run(job: &Job<'_>) -> Result<Vec<FileMeta>> {
     Ok(files)
 }
 
+type OpenFile = (Arc<FileMeta>, Arc<Table>);
+
 /// Open tables of the inputs.
 struct Inputs {
-    levels: Vec<(usize, Vec<(Arc<FileMeta>, Arc<Table>)>)>,
+    /// Level and files of each input.
+    levels: Vec<(usize, Vec<OpenFile>)>,
     /// All range tombstones.
     tombstones: Arc<FragmentedTombstones>,
     /// Those that outputs must hold.

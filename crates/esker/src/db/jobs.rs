@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering;
 use super::core::Core;
 use super::edits::Manifest;
 use super::write::{RETRY_AFTER, needed_wal};
-use crate::background::{Lane, Work};
+use crate::background::{Lane, Scheduler, Work};
 use crate::commit::Debt;
 use crate::compaction::picker::{self, PickerContext, Plan, PlanKind, Reason, RunningJob};
 use crate::compaction::{self, Job};
@@ -71,6 +71,14 @@ impl Running {
                 self.reserved.remove(&family);
             }
         }
+    }
+
+    fn below_level0(&self) -> usize {
+        self.jobs
+            .values()
+            .flatten()
+            .filter(|job| job.level_in > 0)
+            .count()
     }
 
     fn is_quiet(&self) -> bool {
@@ -156,6 +164,7 @@ impl Core {
         let Some((family, plan)) = self.pick() else {
             return false;
         };
+        self.update_pressure(&family);
         // Others may find more to do beside this one.
         self.wake();
         let result = self.run_plan(&family, &plan);
@@ -171,7 +180,10 @@ impl Core {
 
     fn pick(&self) -> Option<(Arc<Family>, Plan)> {
         let families = self.families.load_full();
+        let compactors = self.scheduler().map_or(1, Scheduler::compactors);
         let mut running = self.running.lock();
+        // One thread is kept for level 0, so that it never waits for a thread behind a large merge below it.
+        let below_level0_full = compactors > 1 && running.below_level0() + 1 >= compactors;
         let mut best: Option<(f64, Arc<Family>, Plan)> = None;
         for family in families.by_id.values() {
             let options = family.options();
@@ -184,6 +196,7 @@ impl Core {
             let view = family.view();
             let context = running.context(family.id);
             if let Some(plan) = picker::pick(&view.version, &options, &context)
+                && (plan.level_in == 0 || plan.kind == PlanKind::Move || !below_level0_full)
                 && best.as_ref().is_none_or(|(score, _, _)| plan.score > *score)
             {
                 best = Some((plan.score, Arc::clone(family), plan));
@@ -233,7 +246,7 @@ impl Core {
             .sum();
         if drained > 0 {
             self.admission
-                .record_drain(drained, started, self.env.clock.now());
+                .record_drain(drained, started, self.env.clock.now(), family.pressure() > 0.0);
         }
         self.share_memory();
         Ok(())
@@ -368,8 +381,10 @@ impl Core {
             return;
         }
         let view = family.view();
+        let busy = |file: &Arc<FileMeta>| if file.is_being_compacted() { 0.5 } else { 1.0 };
+        let busy_half = view.version.level(0).files().iter().map(busy).sum();
         let debt = Debt {
-            level0_files: view.version.level(0).len(),
+            level0_files: busy_half,
             level0_trigger: options.level0_compaction_trigger,
             level0_files_max: options.level0_files_max,
             compaction_bytes: picker::estimate_debt(&view.version, &options),

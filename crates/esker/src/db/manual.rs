@@ -86,7 +86,7 @@ impl Core {
         self.health.check_writable()?;
         let mut newest = Vec::new();
         self.with_token(|token| {
-            if token.wal_broken.is_some() {
+            if token.wal_broken {
                 self.leave_broken_segment(token, false)?;
             }
             for family in families.iter().filter(|family| !family.dropped()) {
@@ -204,7 +204,7 @@ impl Core {
         self.with_token(|token| {
             if let Some(mut wal) = token.wal.take() {
                 let flushed = wal.flush();
-                if result.is_ok() && token.wal_broken.is_none() {
+                if result.is_ok() && !token.wal_broken {
                     result = flushed;
                 }
             }

@@ -1,6 +1,7 @@
 //! The database: opens, recovers, closes, and wires the parts together.
 //!
-//! - [`open`](Db::open) → `open.rs` (folder, lock, manifest), `recover.rs` (WAL replay)
+//! - [`open`](Db::open) → `folder.rs` (what is in it, its lock), `open.rs` (manifest, parts, threads),
+//!   `recover.rs` (WAL replay), `read_only.rs` (beside a process that writes)
 //! - a write → `write.rs` (what the commit pipeline does here)
 //! - a read → `read.rs`, `iterator.rs`
 //! - background work → `jobs.rs` (which job, and what its result means)
@@ -11,6 +12,7 @@ mod batch;
 mod core;
 mod edits;
 mod families;
+mod folder;
 mod handle;
 mod health;
 mod iterator;
@@ -19,6 +21,7 @@ mod manual;
 mod open;
 mod properties;
 mod read;
+mod read_only;
 mod recover;
 mod tune;
 mod write;

@@ -1,7 +1,6 @@
-//! Opening: the folder, its lock, the manifest, recovery, and the start of background work.
+//! Opening: the manifest, recovery, what the threads share, and the start of background work.
 
 use std::collections::BTreeMap;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
@@ -14,6 +13,7 @@ use esker_env::{Env, FileLock, IoMode};
 use super::Db;
 use super::core::{Core, Families, FlushProgress};
 use super::edits::Manifest;
+use super::folder;
 use super::health::Health;
 use super::jobs::Running;
 use super::recover::{self, Recovered};
@@ -93,7 +93,12 @@ impl Opener {
         let env = self.env.unwrap_or_else(Env::posix);
         let dir = path.as_ref().to_owned();
         let named = self.families;
-        let core = open_core(env, dir, options, &named)?;
+        let open = || open_core(env.clone(), dir.clone(), options.clone(), &named);
+        let core = if options.read_only {
+            super::read_only::open_settled(&env, &dir, open)?
+        } else {
+            open()?
+        };
         let db = Db::from_core(core);
         for (name, family) in named {
             if db.core().families.load().named(&name).is_some() {
@@ -117,7 +122,7 @@ fn open_core(
     options: Options,
     named: &BTreeMap<String, ColumnFamilyOptions>,
 ) -> Result<Arc<Core>> {
-    let lock = prepare_folder(&env, &dir, &options)?;
+    let lock = folder::prepare(&env, &dir, &options)?;
     let (state, fresh) = load_state(&env, &dir, &options)?;
     let database_id = short_id(&state);
     let metrics = Arc::new(Metrics::default());
@@ -143,7 +148,7 @@ fn open_core(
         family_options.insert(family.id, settings_of(family, given)?);
     }
 
-    let highest = highest_number(&env, &dir)?;
+    let highest = folder::highest_number(&env, &dir)?;
     let next_file_number = state.next_file_number.max(highest + 1);
     let recovering = recover::Context {
         env: &env,
@@ -280,13 +285,13 @@ fn assemble(parts: Parts) -> Result<Core> {
     let families = Arc::new(Families { default, by_id });
     if let Some(number) = manifest.number() {
         recover::keep_aside(&env, &dir, &recovered.aside, &mut recovered.report)?;
-        remove_dead_files(&env, &dir, &manifest.state, number, &segments, wal_number)?;
+        folder::remove_dead_files(&env, &dir, &manifest.state, number, &segments, wal_number)?;
     }
     let token = Token {
         last_sequence,
         wal,
         wal_number,
-        wal_broken: None,
+        wal_broken: false,
         full: Vec::new(),
         families: Arc::clone(&families),
         default_hint: InsertHint::default(),
@@ -336,73 +341,6 @@ fn start_threads(core: &Arc<Core>) -> Result<()> {
     let work = Arc::clone(core) as Arc<dyn crate::background::Work>;
     let scheduler = Scheduler::start(&core.env, work, threads)?;
     let _ = core.scheduler.set(scheduler);
-    Ok(())
-}
-
-/// Makes the folder if that is wanted, and takes its lock.
-fn prepare_folder(env: &Env, dir: &Path, options: &Options) -> Result<Option<Box<dyn FileLock>>> {
-    let io = |what: &str, error: io::Error| Error::io(what, error).in_file(dir);
-    let exists = env
-        .fs
-        .exists(dir)
-        .map_err(|error| io("can't look at the folder", error))?;
-    if !exists {
-        if !options.create_if_missing || options.read_only {
-            return Err(Error::new(ErrorKind::NotFound, "there is no database").in_file(dir));
-        }
-        env.fs
-            .create_dir_all(dir)
-            .map_err(|error| io("can't create the folder", error))?;
-    }
-    if options.read_only {
-        return Ok(None);
-    }
-    if !env
-        .fs
-        .exists(&FileKind::Current.path(dir))
-        .map_err(|error| io("can't look at the folder", error))?
-    {
-        // Before the lock file is made: a folder of somebody else's stays as it is.
-        check_folder_is_free(env, dir)?;
-        if !options.create_if_missing {
-            return Err(Error::new(ErrorKind::NotFound, "there is no database in this folder").in_file(dir));
-        }
-    }
-    let path = FileKind::Lock.path(dir);
-    match env.fs.lock(&path) {
-        Ok(lock) => Ok(Some(lock)),
-        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Err(Error::new(
-            ErrorKind::Locked,
-            "the database is open already, in this process or in another one",
-        )
-        .in_file(&path)),
-        Err(error) => Err(Error::io("can't lock the database", error).in_file(&path)),
-    }
-}
-
-/// Refuses to make a database among files that are not its own.
-fn check_folder_is_free(env: &Env, dir: &Path) -> Result<()> {
-    let names = env
-        .fs
-        .list(dir)
-        .map_err(|error| Error::io("can't list the folder", error).in_file(dir))?;
-    for name in names {
-        match FileKind::parse(&name) {
-            Some(FileKind::Table(_) | FileKind::Blob(_)) => {
-                return Err(
-                    Error::corruption(format!("the folder holds {name}, but no CURRENT file")).in_file(dir),
-                );
-            }
-            // What an interrupted creation leaves.
-            Some(_) => {}
-            None => {
-                return Err(Error::invalid(format!(
-                    "the folder is no database, and not empty: it holds '{name}'"
-                ))
-                .in_file(dir));
-            }
-        }
-    }
     Ok(())
 }
 
@@ -491,47 +429,4 @@ fn settings_of(
     // Levels are never lost by opening with fewer of them.
     options.levels = options.levels.max(family.levels().len());
     Ok(options)
-}
-
-/// The highest number in any file name, so that none is used twice.
-fn highest_number(env: &Env, dir: &Path) -> Result<u64> {
-    let names = env
-        .fs
-        .list(dir)
-        .map_err(|error| Error::io("can't list the folder", error).in_file(dir))?;
-    Ok(names
-        .iter()
-        .filter_map(|name| FileKind::parse(name)?.number())
-        .max()
-        .unwrap_or(0))
-}
-
-/// Removes what the manifest, which is durable by now, proves dead; WAL segments are kept to be used again.
-fn remove_dead_files(
-    env: &Env,
-    dir: &Path,
-    state: &VersionState,
-    manifest_number: u64,
-    segments: &WalSegments,
-    wal_number: u64,
-) -> Result<()> {
-    let names = env
-        .fs
-        .list(dir)
-        .map_err(|error| Error::io("can't list the folder", error).in_file(dir))?;
-    for name in names {
-        let Some(kind) = FileKind::parse(&name) else {
-            continue;
-        };
-        if matches!(kind, FileKind::Wal(_)) || !state.is_obsolete(kind, manifest_number) {
-            continue;
-        }
-        let path = kind.path(dir);
-        if let Err(error) = env.fs.remove(&path) {
-            tracing::warn!(%error, path = %path.display(), "can't remove a dead file");
-        }
-    }
-    segments.scan()?;
-    segments.retire_below(wal_number)?;
-    Ok(())
 }

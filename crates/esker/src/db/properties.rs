@@ -155,8 +155,8 @@ fn estimate_keys(view: &View) -> u64 {
         deletions += file.deletions;
     }
     for buffer in view.sealed.iter().chain([&view.active]) {
-        entries += buffer.table.entries() as u64;
-        deletions += buffer.table.deletions() as u64;
+        entries += buffer.table.entries();
+        deletions += buffer.table.deletions();
     }
     entries.saturating_sub(2 * deletions)
 }

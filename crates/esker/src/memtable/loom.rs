@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use super::arena::MemtableArenaPool;
 use super::heads::Heads;
+use super::hint::InsertHint;
 use super::row::Row;
-use super::skiplist::{InsertHint, Skiplist};
+use super::skiplist::Skiplist;
 use crate::key::{KeyOrder, ValueKind, pack_trailer};
 
 fn list() -> Arc<Skiplist> {

@@ -3,10 +3,10 @@
 //! A memtable takes rows until it is as large as its budget, is then *sealed* and, as an immutable source of rows,
 //! flushed to an SSTable. Two kinds share one surface:
 //!
-//! - [`MemtableKind::Ordered`]: a concurrent [skiplist](skiplist) over an arena. Lock-free readers, inserts in parallel.
-//! - [`MemtableKind::Vector`]: an [array](vector) that is sorted once. For bulk loads, which nobody reads yet.
+//! - [`MemtableKind::Ordered`]: a concurrent skiplist (`skiplist.rs`) over an arena. Lock-free readers, inserts in parallel.
+//! - [`MemtableKind::Vector`]: an array (`vector.rs`) that is sorted once. For bulk loads, which nobody reads yet.
 //!
-//! Rows (internal key and value, adjacent) are copied once, into an [arena](arena) whose chunks are recycled from
+//! Rows (internal key and value, adjacent) are copied once, into an arena (`arena.rs`) whose chunks are recycled from
 //! memtable to memtable, and never move or change: slices handed out live as long as the memtable.
 //!
 //! # Thread safety
@@ -17,7 +17,7 @@
 //!
 //! # Invariants
 //! 1. Internal keys of a memtable are distinct: every mutation has its own sequence number.
-//! 2. Point rows are in the index, range tombstones in their [list](tombstones), never the other way round.
+//! 2. Point rows are in the index, range tombstones in their list (`tombstones.rs`), never the other way round.
 //! 3. No row is removed or changed before the memtable is dropped; its chunks return to the pool only then.
 //! 4. `sequence_min` and `sequence_max` bound the sequence numbers of everything whose insert has returned.
 //!
@@ -25,7 +25,9 @@
 
 mod arena;
 mod cursor;
+mod guide;
 mod heads;
+mod hint;
 #[cfg(all(test, loom))]
 mod loom;
 mod row;
@@ -42,7 +44,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 pub use arena::MemtableArenaPool;
 pub use cursor::MemtableCursor;
-pub use skiplist::InsertHint;
+pub use hint::InsertHint;
 
 use crate::key::{FragmentedTombstones, KeyOrder, Sequence, ValueKind, pack_trailer, user_key};
 use crate::options::MemtableKind;

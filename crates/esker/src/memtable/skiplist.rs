@@ -12,6 +12,8 @@
 //!                                   ^ the node's address
 //! ```
 //!
+//! Searches start from a [guide](super::guide), an array of the tall nodes, where there is one.
+//!
 //! Thread safety: any number of threads may insert and search at once. Nothing is ever removed or changed in place,
 //! so readers take no lock and never retry; inserts retry a compare-and-swap. Nodes live as long as the list.
 //!
@@ -35,7 +37,9 @@ use std::cmp::Ordering::{Equal, Greater, Less};
 use std::sync::Arc;
 
 use super::arena::{Arena, MemtableArenaPool};
+use super::guide::{GUIDE_LEVEL, Guide};
 use super::heads::Heads;
+use super::hint::InsertHint;
 use super::row::Row;
 use super::sync::{AtomicPtr, AtomicU64, AtomicUsize, Ordering, prefetch};
 use crate::key::{KeyOrder, Sequence, TRAILER_LEN, ValueKind, pack_trailer};
@@ -44,6 +48,9 @@ use crate::key::{KeyOrder, Sequence, TRAILER_LEN, ValueKind, pack_trailer};
 const LEVEL_BITS: u32 = 2;
 /// Levels that a list can have; enough for `1 << (LEVEL_BITS * HEIGHT_MAX)` nodes.
 pub(super) const HEIGHT_MAX: usize = if cfg!(loom) { 2 } else { 12 };
+/// Moves (about nine on average) after which a search that started from the guide starts from the top: where many
+/// rows were inserted since the guide was made, its nodes lie far apart.
+const GUIDED_MOVES_MAX: usize = 24;
 /// How many nodes an insert passes on level 0 to stay near its hint.
 const HINT_STEPS_MAX: usize = 3;
 
@@ -61,35 +68,6 @@ pub(super) struct Target<'a> {
     pub(super) trailer: u64,
 }
 
-/// Where the last insert of a writer went: ascending inserts start there and cost O(1).
-///
-/// One hint serves any number of memtables, one after the other; on another memtable it starts afresh.
-#[derive(Debug)]
-pub struct InsertHint {
-    /// The list that `before` belongs to; 0: none. Numbers are never used twice.
-    owner: u64,
-    /// Whether the last insert found its place from here.
-    streak: bool,
-    /// For each level a node before the last insert's place (or that insert itself), from right to left.
-    before: [Row; HEIGHT_MAX],
-}
-
-impl Default for InsertHint {
-    fn default() -> Self {
-        Self {
-            owner: 0,
-            streak: false,
-            before: [Row::NULL; HEIGHT_MAX],
-        }
-    }
-}
-
-// SAFETY: the pointers are followed only by the list whose number the hint carries, while that list is borrowed,
-// and nodes may be read from every thread.
-unsafe impl Send for InsertHint {}
-// SAFETY: as above; a shared hint gives no access to them at all.
-unsafe impl Sync for InsertHint {}
-
 /// The list (see the module's head).
 pub(super) struct Skiplist {
     order: KeyOrder,
@@ -98,6 +76,7 @@ pub(super) struct Skiplist {
     root: Row,
     levels: AtomicUsize,
     inserted: AtomicU64,
+    guide: Guide,
     number: u64,
     pub(super) arena: Arena,
 }
@@ -142,6 +121,7 @@ impl Skiplist {
             root: Row::NULL,
             levels: AtomicUsize::new(1),
             inserted: AtomicU64::new(0),
+            guide: Guide::new(),
             number: NUMBERS.fetch_add(1, std::sync::atomic::Ordering::Relaxed),
             arena: Arena::new(pool, budget_bytes),
         };
@@ -192,15 +172,39 @@ impl Skiplist {
     }
 
     /// The last node on level 0 that is known to be smaller than the target (the root if there is none); `visit` is
-    /// told the last such node of each level, from the top down. See invariant 5 for what "known" leaves out.
+    /// told the last such node of each level, from the top down. See invariant 5 for what "known" leaves out. With
+    /// `guided`, only of the levels up to `GUIDE_LEVEL` for sure: the search may start there.
     #[inline]
-    fn descend(&self, target: &Target<'_>, mut visit: impl FnMut(usize, Row)) -> Row {
-        let mut node = self.root;
+    fn descend(&self, target: &Target<'_>, guided: bool, mut visit: impl FnMut(usize, Row)) -> Row {
+        if guided
+            && let Some(start) = self.guide.start(target.head)
+            && let Some(found) =
+                self.descend_from(start, GUIDE_LEVEL + 1, GUIDED_MOVES_MAX, target, &mut visit)
+        {
+            return found;
+        }
+        let levels = self.levels.load(Ordering::Relaxed);
+        self.descend_from(self.root, levels, usize::MAX, target, &mut visit)
+            .unwrap_or(self.root)
+    }
+
+    /// [`descend`](Self::descend) from a node before the target on the level below `levels`; `None` if that takes
+    /// more than so many moves.
+    #[inline]
+    fn descend_from(
+        &self,
+        mut node: Row,
+        levels: usize,
+        mut moves: usize,
+        target: &Target<'_>,
+        visit: &mut impl FnMut(usize, Row),
+    ) -> Option<Row> {
         // The node that was found not to be smaller on the level above.
         let mut bound = Row::NULL;
-        for level in (0..self.levels.load(Ordering::Relaxed)).rev() {
+        for level in (0..levels).rev() {
             loop {
-                // SAFETY: `node` is the root, which has all levels, or was reached on this level or a higher one.
+                // SAFETY: `node` is the root, which has all levels, or is the guide's, which has the levels up to
+                // `GUIDE_LEVEL`, or was reached on this level or a higher one.
                 let link = unsafe { link(node, level) };
                 let head = link.head.load(Ordering::Acquire);
                 if head > target.head {
@@ -218,16 +222,20 @@ impl Skiplist {
                 }
                 debug_assert!(!next.is_null(), "a head below u64::MAX follows its node");
                 node = next;
+                moves -= 1;
+                if moves == 0 {
+                    return None;
+                }
             }
             visit(level, node);
         }
-        node
+        Some(node)
     }
 
     /// The first node >= the target, or null. O(log n).
     #[inline]
     pub(super) fn seek(&self, target: &Target<'_>) -> Row {
-        let mut node = self.descend(target, |_, _| ());
+        let mut node = self.descend(target, true, |_, _| ());
         loop {
             node = self.next(node);
             if node.is_null() || self.compare(node, target) != Less {
@@ -238,7 +246,7 @@ impl Skiplist {
 
     /// The last node < the target (with `or_equal`: <=), or null. O(log n).
     pub(super) fn seek_before(&self, target: &Target<'_>, or_equal: bool) -> Row {
-        let mut node = self.descend(target, |_, _| ());
+        let mut node = self.descend(target, true, |_, _| ());
         loop {
             let next = self.next(node);
             if next.is_null() {
@@ -331,13 +339,30 @@ impl Skiplist {
         if height > self.levels.load(Ordering::Relaxed) {
             self.levels.fetch_max(height, Ordering::Relaxed);
         }
-        hint.streak = self.resume(hint, &target);
+        // The levels above the guide's are not kept in hints: the few nodes that reach them search from the top.
+        let tall = height > GUIDE_LEVEL + 1;
+        hint.streak = !tall && self.resume(hint, &target);
         if !hint.streak {
             hint.owner = self.number;
             hint.before = [self.root; HEIGHT_MAX];
-            self.descend(&target, |level, node| hint.before[level] = node);
+            self.descend(&target, !tall, |level, node| hint.before[level] = node);
         }
         self.link_in(node, height, &target, &mut hint.before);
+        if height > GUIDE_LEVEL && self.order.is_bytewise() {
+            self.grow_guide();
+        }
+    }
+
+    #[inline(never)]
+    fn grow_guide(&self) {
+        self.guide.grow(
+            &self.arena,
+            self.root,
+            // SAFETY: the root and the nodes behind it on this level have a link on it.
+            |node| Row(unsafe { link(node, GUIDE_LEVEL) }.next.load(Ordering::Acquire)),
+            // SAFETY: nodes of this list, reached through a link.
+            |node| self.heads.head(unsafe { node.user_key() }),
+        );
     }
 
     /// Whether the target's place is at most a few nodes behind the hint's, which then is moved there.
@@ -408,7 +433,7 @@ impl Skiplist {
     pub(super) fn count_between(&self, from: &Target<'_>, to: &Target<'_>) -> u64 {
         const NODES_MAX: u64 = 128;
         let mut before = [self.root; HEIGHT_MAX];
-        self.descend(from, |level, node| before[level] = node);
+        self.descend(from, false, |level, node| before[level] = node);
         let mut counted = 0;
         for (level, &start) in before
             .iter()

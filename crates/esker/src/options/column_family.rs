@@ -132,7 +132,8 @@ pub struct ColumnFamilyOptions {
     pub level_size_multiplier: u32,
     /// Levels in all: 2 to 16. Default: 7.
     pub levels: usize,
-    /// Size at which compaction starts a new SSTable, in bytes: 16 KiB to 4 GiB. Default: 64 MiB.
+    /// Size at which compaction starts a new SSTable, in bytes: 16 KiB to 4 GiB. A database of less than 128 of them
+    /// gets smaller ones, down to 8 MiB. Default: 64 MiB.
     pub file_bytes: u64,
 }
 

@@ -10,4 +10,4 @@ mod text;
 pub use column_family::{ColumnFamilyOptions, CompactionStyle, Compression, MemtableKind, PrefixExtractor};
 pub use database::{Options, RecoveryMode};
 pub use operation::{Durability, WriteOptions};
-pub use text::CHANGEABLE;
+pub use text::{CHANGEABLE, fuzz_options_text};

@@ -126,6 +126,23 @@ impl ColumnFamilyOptions {
     }
 }
 
+/// The fuzz target's way in: any text is refused, or sets options whose text sets the same.
+///
+/// # Panics
+/// If that does not hold.
+pub fn fuzz_options_text(text: &str) {
+    let mut options = ColumnFamilyOptions::default();
+    if options.apply_text(text).is_err() {
+        return;
+    }
+    let stored = options.to_text();
+    let mut again = ColumnFamilyOptions::default();
+    let applied = again.apply_text(&stored);
+    assert!(applied.is_ok(), "{applied:?}: {stored}");
+    assert_eq!(again.to_text(), stored);
+    assert_eq!(again.validate().is_ok(), options.validate().is_ok());
+}
+
 fn extractor(name: &str, value: &str) -> Result<Option<PrefixExtractor>> {
     if value == "none" {
         return Ok(None);

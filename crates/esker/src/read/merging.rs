@@ -1,7 +1,7 @@
 //! One ordered cursor out of many: a tournament ("loser tree") over the heads of its children.
 //!
 //! ```text
-//!            tree[0]            the winner: the child whose row comes next
+//!            winner             the winner: the child whose row comes next
 //!            tree[1]            inner nodes keep the *loser* of the match that was played there
 //!          /         \
 //!      tree[2]      tree[3]
@@ -25,104 +25,48 @@
 //! Ties are decided by the whole internal key, then by the child's index, so that the order is total and
 //! backward is the exact reverse of forward.
 
+mod source;
+
+use std::hint::select_unpredictable;
+
+pub use source::{Cover, SourceCursor, skip_back_by_seek, skip_by_seek};
+
 use crate::error::{Error, Result};
-use crate::key::{
-    Cursor, FragmentedTombstones, KeyOrder, SEQUENCE_MAX, Sequence, ValueKind, append_internal_key, key_head,
-    user_key,
-};
+use crate::key::{Cursor, KeyOrder, key_head, user_key};
 
 /// The head of what comes last: children past their end, and keys beyond the shared prefix.
 const HEAD_LAST: u64 = u64::MAX;
 
 /// No child: a slot that waits for its first player while the tree is built.
-const NOBODY: u32 = u32::MAX;
+const NOBODY: u64 = u32::MAX as u64;
 
-/// The tombstones in force for a reader, handed to sources that may skip what they cover.
-#[derive(Clone, Copy)]
-pub struct Cover<'a> {
-    /// The order of user keys.
-    pub order: &'a KeyOrder,
-    /// All range tombstones of the view.
-    pub tombstones: &'a FragmentedTombstones,
-    /// The reader's sequence: newer tombstones are invisible to it.
-    pub sequence: Sequence,
-}
-
-/// A cursor over one source of rows (a memtable, a table, a level) that can skip rows that are deleted anyway.
-///
-/// Skipping is an optimisation: a source may always answer `false`. It must never pass a row that is not covered.
-pub trait SourceCursor: Cursor {
-    /// An upper bound of the sequence numbers of all its point rows (not of its range tombstones). The default
-    /// knows none, so that nothing is skipped.
-    fn sequence_max(&self) -> Sequence {
-        SEQUENCE_MAX
-    }
-
-    /// While valid: if the row it stands on lies in a stretch whose tombstones are newer than all its rows, moves
-    /// to the first row past the stretch and answers `true`. `scratch` is for the target's key. A source of
-    /// several files overrides this to judge by the bound of the file it stands in.
-    fn skip_covered(&mut self, cover: &Cover<'_>, scratch: &mut Vec<u8>) -> Result<bool> {
-        skip_by_seek(self, cover, scratch)
-    }
-
-    /// [`skip_covered`](Self::skip_covered), the other way: to the last row before the stretch.
-    fn skip_covered_back(&mut self, cover: &Cover<'_>, scratch: &mut Vec<u8>) -> Result<bool> {
-        skip_back_by_seek(self, cover, scratch)
-    }
-}
-
-/// [`SourceCursor::skip_covered`] for a source that one bound is true of.
-pub fn skip_by_seek<C: SourceCursor + ?Sized>(
-    cursor: &mut C,
-    cover: &Cover<'_>,
-    scratch: &mut Vec<u8>,
-) -> Result<bool> {
-    let from = user_key(cursor.key());
-    let bound = cursor.sequence_max();
-    let Some(end) = cover
-        .tombstones
-        .covered_end(cover.order, from, bound, cover.sequence)
-    else {
-        return Ok(false);
-    };
-    scratch.clear();
-    append_internal_key(scratch, end, SEQUENCE_MAX, ValueKind::SEEK);
-    cursor.seek(scratch)?;
-    Ok(true)
-}
-
-/// [`SourceCursor::skip_covered_back`] for a source that one bound is true of.
-pub fn skip_back_by_seek<C: SourceCursor + ?Sized>(
-    cursor: &mut C,
-    cover: &Cover<'_>,
-    scratch: &mut Vec<u8>,
-) -> Result<bool> {
-    let from = user_key(cursor.key());
-    let bound = cursor.sequence_max();
-    let Some(start) = cover
-        .tombstones
-        .covered_start(cover.order, from, bound, cover.sequence)
-    else {
-        return Ok(false);
-    };
-    scratch.clear();
-    append_internal_key(scratch, start, SEQUENCE_MAX, ValueKind::SEEK);
-    cursor.seek_for_prev(scratch)?;
-    Ok(true)
-}
-
+/// A player: its head, and its child's index with a flag for children past their end. Two words, so that a match is
+/// played by selecting words rather than by a branch that nobody could predict.
 #[derive(Clone, Copy)]
 struct Node {
     head: u64,
-    child: u32,
-    live: bool,
+    child_flags: u64,
 }
 
-const EMPTY: Node = Node {
-    head: HEAD_LAST,
-    child: NOBODY,
-    live: false,
-};
+const DEAD: u64 = 1 << 63;
+
+impl Node {
+    /// Of no child, past its end.
+    const EMPTY: Node = Node {
+        head: HEAD_LAST,
+        child_flags: DEAD | NOBODY,
+    };
+
+    #[inline]
+    fn live(self) -> bool {
+        self.child_flags < DEAD
+    }
+
+    #[inline]
+    fn child(self) -> usize {
+        (self.child_flags & !DEAD) as usize
+    }
+}
 
 /// Merges the rows of its children in the order of internal keys.
 ///
@@ -131,6 +75,8 @@ const EMPTY: Node = Node {
 pub struct MergingCursor<C> {
     order: KeyOrder,
     children: Vec<C>,
+    winner: Node,
+    /// The losers of the inner nodes 1 to k - 1.
     tree: Box<[Node]>,
     backward: bool,
     /// Shared by the keys of all live children when the tree was last built.
@@ -142,11 +88,11 @@ impl<C: Cursor> MergingCursor<C> {
     /// A cursor over `children`, not positioned yet. Where two of them hold the same internal key, the earlier
     /// one's comes first.
     pub fn new(order: KeyOrder, children: Vec<C>) -> Self {
-        let nodes = children.len().max(1);
         Self {
             order,
+            winner: Node::EMPTY,
+            tree: vec![Node::EMPTY; children.len()].into_boxed_slice(),
             children,
-            tree: vec![EMPTY; nodes].into_boxed_slice(),
             backward: false,
             prefix: Vec::new(),
             scratch: Vec::new(),
@@ -160,7 +106,7 @@ impl<C: Cursor> MergingCursor<C> {
 
     /// Which child holds the row it stands on. Only while valid.
     pub fn child_index(&self) -> usize {
-        self.tree[0].child as usize
+        self.winner.child()
     }
 
     /// Takes it apart.
@@ -169,50 +115,59 @@ impl<C: Cursor> MergingCursor<C> {
     }
 
     #[inline]
-    fn winner(&self) -> &C {
-        &self.children[self.tree[0].child as usize]
+    fn winning_child(&self) -> &C {
+        &self.children[self.winner.child()]
     }
 
     /// The node of a child, as it stands.
     #[inline]
     fn enter(&self, child: usize) -> Node {
         let cursor = &self.children[child];
-        let live = cursor.valid();
-        let head = if !live {
-            HEAD_LAST
-        } else if self.order.is_bytewise() {
-            let head = match user_key(cursor.key()).strip_prefix(self.prefix.as_slice()) {
-                Some(rest) => key_head(rest) ^ if self.backward { u64::MAX } else { 0 },
-                None => HEAD_LAST,
+        if !cursor.valid() {
+            return Node {
+                head: HEAD_LAST,
+                child_flags: child as u64 | DEAD,
             };
-            head
-        } else {
-            0
-        };
+        }
         Node {
-            head,
-            child: child as u32,
-            live,
+            head: self.head(user_key(cursor.key())),
+            child_flags: child as u64,
+        }
+    }
+
+    #[inline]
+    fn head(&self, key: &[u8]) -> u64 {
+        if !self.order.is_bytewise() {
+            return 0;
+        }
+        let direction = if self.backward { u64::MAX } else { 0 };
+        if self.prefix.is_empty() {
+            return key_head(key) ^ direction;
+        }
+        match key.strip_prefix(self.prefix.as_slice()) {
+            Some(rest) => key_head(rest) ^ direction,
+            None => HEAD_LAST,
         }
     }
 
     #[inline]
     fn comes_before(&self, a: Node, b: Node) -> bool {
-        if a.head != b.head {
-            return a.head < b.head;
+        if a.head == b.head {
+            return self.comes_before_by_key(a, b);
         }
-        self.comes_before_by_key(a, b)
+        a.head < b.head
     }
 
+    #[inline(never)]
     fn comes_before_by_key(&self, a: Node, b: Node) -> bool {
-        if !(a.live && b.live) {
-            return a.live;
+        if !(a.live() && b.live()) {
+            return a.live();
         }
-        let (left, right) = (&self.children[a.child as usize], &self.children[b.child as usize]);
+        let (left, right) = (&self.children[a.child()], &self.children[b.child()]);
         let order = self
             .order
             .compare_internal(left.key(), right.key())
-            .then(a.child.cmp(&b.child));
+            .then(a.child_flags.cmp(&b.child_flags));
         if self.backward {
             order.is_gt()
         } else {
@@ -241,7 +196,8 @@ impl<C: Cursor> MergingCursor<C> {
                 self.prefix.truncate(shared);
             }
         }
-        self.tree.fill(EMPTY);
+        self.tree.fill(Node::EMPTY);
+        self.winner = Node::EMPTY;
         let k = self.children.len();
         for child in (0..k).rev() {
             let mut player = self.enter(child);
@@ -249,7 +205,7 @@ impl<C: Cursor> MergingCursor<C> {
             // The first to reach an inner node waits there for the other half of the draw.
             while at > 0 {
                 let waiting = self.tree[at];
-                if waiting.child == NOBODY {
+                if waiting.child_flags == Node::EMPTY.child_flags {
                     self.tree[at] = player;
                     break;
                 }
@@ -260,7 +216,7 @@ impl<C: Cursor> MergingCursor<C> {
                 at /= 2;
             }
             if at == 0 {
-                self.tree[0] = player;
+                self.winner = player;
             }
         }
     }
@@ -268,23 +224,30 @@ impl<C: Cursor> MergingCursor<C> {
     /// The winner's child has moved in the direction of travel.
     #[inline]
     fn replay(&mut self) {
-        let child = self.tree[0].child as usize;
+        let child = self.winner.child();
         let k = self.children.len();
         if k == 1 {
-            self.tree[0].live = self.children[0].valid();
+            if !self.children[0].valid() {
+                self.winner.child_flags |= DEAD;
+            }
             return;
         }
         let mut player = self.enter(child);
         let mut at = (k + child) / 2;
         while at > 0 {
             let other = self.tree[at];
-            if self.comes_before(other, player) {
-                self.tree[at] = player;
-                player = other;
-            }
+            let beaten = self.comes_before(other, player);
+            self.tree[at] = Node {
+                head: select_unpredictable(beaten, player.head, other.head),
+                child_flags: select_unpredictable(beaten, player.child_flags, other.child_flags),
+            };
+            player = Node {
+                head: select_unpredictable(beaten, other.head, player.head),
+                child_flags: select_unpredictable(beaten, other.child_flags, player.child_flags),
+            };
             at /= 2;
         }
-        self.tree[0] = player;
+        self.winner = player;
         if player.head == HEAD_LAST {
             self.leave_prefix();
         }
@@ -292,14 +255,14 @@ impl<C: Cursor> MergingCursor<C> {
 
     #[cold]
     fn leave_prefix(&mut self) {
-        if self.tree[0].live && !user_key(self.winner().key()).starts_with(&self.prefix) {
+        if self.winner.live() && !user_key(self.winning_child().key()).starts_with(&self.prefix) {
             self.build_with_shorter_prefix();
         }
     }
 
     /// Positions every child by `place`, in a new direction.
     fn position(&mut self, backward: bool, mut place: impl FnMut(&mut C) -> Result<()>) -> Result<()> {
-        self.tree[0].live = false;
+        self.winner.child_flags |= DEAD;
         self.backward = backward;
         for child in &mut self.children {
             place(child)?;
@@ -310,7 +273,7 @@ impl<C: Cursor> MergingCursor<C> {
 
     #[cold]
     fn fail(&mut self, error: Error) -> Error {
-        self.tree[0].live = false;
+        self.winner.child_flags |= DEAD;
         error
     }
 
@@ -318,11 +281,12 @@ impl<C: Cursor> MergingCursor<C> {
     ///
     /// A neighbour stands on its first row beyond the winner's, so usually one step brings it to its last row
     /// before; if it has skipped covered rows in between it must look for its place.
+    #[cold]
     fn turn(&mut self, backward: bool) -> Result<()> {
-        let winner = self.tree[0].child as usize;
+        let winner = self.winner.child();
         self.scratch.clear();
         self.scratch.extend_from_slice(self.children[winner].key());
-        self.tree[0].live = false;
+        self.winner.child_flags |= DEAD;
         let (order, here) = (&self.order, self.scratch.as_slice());
         for (index, child) in self.children.iter_mut().enumerate() {
             if index == winner {
@@ -398,7 +362,7 @@ impl<C: SourceCursor> MergingCursor<C> {
 impl<C: Cursor> Cursor for MergingCursor<C> {
     #[inline]
     fn valid(&self) -> bool {
-        self.tree[0].live
+        self.winner.live()
     }
 
     fn seek_to_first(&mut self) -> Result<()> {
@@ -422,7 +386,7 @@ impl<C: Cursor> Cursor for MergingCursor<C> {
         if self.backward {
             return self.turn(false);
         }
-        let winner = self.tree[0].child as usize;
+        let winner = self.winner.child();
         if let Err(error) = self.children[winner].next() {
             return Err(self.fail(error));
         }
@@ -435,7 +399,7 @@ impl<C: Cursor> Cursor for MergingCursor<C> {
         if !self.backward {
             return self.turn(true);
         }
-        let winner = self.tree[0].child as usize;
+        let winner = self.winner.child();
         if let Err(error) = self.children[winner].prev() {
             return Err(self.fail(error));
         }
@@ -445,12 +409,12 @@ impl<C: Cursor> Cursor for MergingCursor<C> {
 
     #[inline]
     fn key(&self) -> &[u8] {
-        self.winner().key()
+        self.winning_child().key()
     }
 
     #[inline]
     fn value(&self) -> &[u8] {
-        self.winner().value()
+        self.winning_child().value()
     }
 }
 

@@ -1,5 +1,6 @@
 //! READ 1: point reads and iterators over one pinned view.
 
+pub mod key_ends;
 mod level;
 pub mod merging;
 pub mod operands;

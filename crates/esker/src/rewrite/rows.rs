@@ -49,56 +49,20 @@
 
 mod counters;
 mod fold;
+mod rules;
+mod single_delete;
 mod tombstones;
 
-use std::sync::Arc;
-
 pub use counters::Dropped;
+pub use rules::{Decision, Filter, Rules};
 pub use tombstones::carried_tombstones;
 
 use crate::error::{Error, Result};
 use crate::key::{
-    Cursor, FragmentedTombstones, KeyOrder, ParsedKey, SEQUENCE_MAX, Sequence, TRAILER_LEN, ValueKind,
-    key_head, pack_trailer, parse_key,
+    Cursor, ParsedKey, SEQUENCE_MAX, Sequence, TRAILER_LEN, ValueKind, key_head, pack_trailer, parse_key,
 };
-use crate::merge::MergeOperator;
+use crate::read::key_ends::KeyEnds;
 use crate::read::operands::Operands;
-
-/// What a compaction filter wants.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Decision {
-    /// The row stays.
-    Keep,
-    /// The key is deleted.
-    Remove,
-    /// The row gets this value.
-    Change(Vec<u8>),
-}
-
-/// A compaction filter: called with the output level, the user key and the value of each Put (or folded merge) that
-/// no snapshot sees.
-pub type Filter = Box<dyn FnMut(usize, &[u8], &[u8]) -> Decision + Send>;
-
-/// What the drop rules need to know about the job.
-#[derive(Default)]
-pub struct Rules {
-    /// The order of user keys.
-    pub order: KeyOrder,
-    /// The live snapshots, ascending.
-    pub snapshots: Vec<Sequence>,
-    /// Nothing older than the input exists for any key of its range.
-    pub bottommost: bool,
-    /// The level that is written.
-    pub level: usize,
-    /// The range tombstones of all inputs.
-    pub tombstones: Arc<FragmentedTombstones>,
-    /// The user key at which to stop (exclusive).
-    pub end: Option<Vec<u8>>,
-    /// Folds operands; without one they are kept as they are.
-    pub merge_operator: Option<Arc<dyn MergeOperator>>,
-    /// The user's filter.
-    pub filter: Option<Filter>,
-}
 
 /// How the versions that follow in a stripe are to be taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -138,7 +102,7 @@ pub struct CompactionRows<C, B> {
     finger: usize,
     /// The current row's internal key; its user key is also the last one taken from the input.
     key: Vec<u8>,
-    head: u64,
+    ends: KeyEnds,
     has_key: bool,
     /// The input's row has been dealt with.
     used: bool,
@@ -166,7 +130,7 @@ impl<C: Cursor, B: FnMut(&[u8]) -> bool> CompactionRows<C, B> {
             dropped: Dropped::default(),
             finger: 0,
             key: Vec::new(),
-            head: 0,
+            ends: KeyEnds::default(),
             has_key: false,
             used: false,
             verdict: Verdict::Open,
@@ -239,20 +203,19 @@ impl<C: Cursor, B: FnMut(&[u8]) -> bool> CompactionRows<C, B> {
             let internal_key = self.input.key();
             let row = parse_key(internal_key).ok_or_else(|| bad_key(internal_key))?;
             let (sequence, kind) = (row.sequence, row.kind);
-            let stripe = stripe_of(&self.rules.snapshots, sequence);
-            let head = key_head(row.user_key);
-            if self.has_key && head == self.head && row.user_key == crate::key::user_key(&self.key) {
+            let stripe = self.rules.stripe(sequence);
+            if self.has_key && self.ends.are_of(self.user_key(), row.user_key) {
                 if stripe != self.stripe {
                     self.verdict = Verdict::Open;
                 }
                 self.set_trailer(sequence, kind);
             } else {
-                if is_past_end(&self.rules, self.end_head, head, row.user_key) {
+                if self.rules.is_past_end(self.end_head, row.user_key) {
                     return Ok(false);
                 }
+                self.ends = KeyEnds::of(row.user_key);
                 self.key.clear();
                 self.key.extend_from_slice(internal_key);
-                self.head = head;
                 self.has_key = true;
                 self.key_written = false;
                 self.verdict = Verdict::Open;
@@ -403,47 +366,14 @@ impl<C: Cursor, B: FnMut(&[u8]) -> bool> CompactionRows<C, B> {
         }
         let internal_key = self.input.key();
         let row = parse_key(internal_key).ok_or_else(|| bad_key(internal_key))?;
-        Ok(if row.user_key != self.user_key() {
+        Ok(if !self.ends.are_of(self.user_key(), row.user_key) {
             Neighbour::EndOfKey
-        } else if stripe_of(&self.rules.snapshots, row.sequence) != self.stripe {
+        } else if self.rules.stripe(row.sequence) != self.stripe {
             Neighbour::OlderStripe
         } else {
             let ParsedKey { sequence, kind, .. } = row;
             Neighbour::Version(sequence, kind)
         })
-    }
-
-    fn take_single_delete(&mut self, sequence: Sequence, cover: Sequence) -> Result<bool> {
-        if let Neighbour::Version(older, kind) = self.next_in_stripe()?
-            && older >= cover
-        {
-            match kind {
-                ValueKind::Put | ValueKind::BlobPointer => {
-                    self.used = true;
-                    self.dropped.annihilated += 2;
-                    if self.verdict != Verdict::HiddenByPut {
-                        self.verdict = Verdict::Annihilated;
-                    }
-                    return Ok(false);
-                }
-                // Two in a row: the older one says it all.
-                ValueKind::SingleDelete => {
-                    self.dropped.hidden += 1;
-                    return Ok(false);
-                }
-                ValueKind::Delete if self.verdict != Verdict::HiddenByPut => {
-                    self.dropped.hidden += 1;
-                    return Ok(false);
-                }
-                // Not a legal use: what hides all of the key's history is safest.
-                ValueKind::Delete | ValueKind::Merge => self.set_trailer(sequence, ValueKind::Delete),
-                ValueKind::RangeDelete => return Err(misplaced_range_delete()),
-            }
-        }
-        if self.verdict != Verdict::HiddenByPut {
-            self.verdict = Verdict::Hidden;
-        }
-        Ok(self.give_tombstone())
     }
 }
 
@@ -455,27 +385,6 @@ enum Neighbour {
     OlderStripe,
     /// No older version.
     EndOfKey,
-}
-
-/// The number of snapshots that don't see `sequence`.
-#[inline]
-fn stripe_of(snapshots: &[Sequence], sequence: Sequence) -> usize {
-    match snapshots {
-        [] => 0,
-        [.., last] if sequence > *last => snapshots.len(),
-        _ => snapshots.partition_point(|&snapshot| snapshot < sequence),
-    }
-}
-
-#[inline]
-fn is_past_end(rules: &Rules, end_head: u64, head: u64, user_key: &[u8]) -> bool {
-    let Some(end) = &rules.end else {
-        return false;
-    };
-    if rules.order.is_bytewise() && head != end_head {
-        return head > end_head;
-    }
-    rules.order.compare(user_key, end).is_ge()
 }
 
 #[cold]

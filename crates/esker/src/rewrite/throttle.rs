@@ -61,7 +61,7 @@ mod tests {
 
     #[test]
     fn the_rate_is_kept_on_the_clock() {
-        let env = esker_env::Env::simulated(1);
+        let (env, _) = esker_env::Env::simulated(1);
         let throttle = Throttle::new(1 << 20);
         let start = env.clock.now();
         for _ in 0..64 {

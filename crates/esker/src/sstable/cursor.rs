@@ -1,8 +1,8 @@
 //! Ordered reads of a table, both ways.
 //!
 //! # Invariants
-//! - While `valid`: `block` is the block of the index's current handle, `entry < block.len()`, and `key` is the key
-//!   of that entry, whose first `prefix_len` bytes are the block's prefix.
+//! - While `valid`: `block` is the block of the index's current handle, `entry < block.len()`, and `key[..key_len]` is
+//!   the key of that entry, whose first `prefix_len` bytes are the block's prefix.
 //! - A move allocates nothing within a block: it copies the key's suffix behind the prefix. Values are slices of the
 //!   block.
 //! - After an error the cursor is invalid; any seek makes it usable again, so that one damaged block does not hide
@@ -19,6 +19,9 @@ use crate::cache::SharedBytes;
 use crate::error::Result;
 use crate::key::{Cursor, KeyOrder, SEQUENCE_MAX, TRAILER_LEN, ValueKind, pack_trailer, trailer, user_key};
 
+/// Suffixes up to this length are copied in one piece.
+const SHORT: usize = 32;
+
 /// A cursor over the point entries of a table, which it keeps open.
 #[derive(Debug)]
 pub struct TableCursor {
@@ -28,7 +31,9 @@ pub struct TableCursor {
     block: Block,
     entry: usize,
     valid: bool,
+    /// The key, then room: 32 bytes behind the prefix at least, so that short suffixes are copied without a call.
     key: Vec<u8>,
+    key_len: usize,
     prefix_len: usize,
     scratch: Vec<u8>,
 }
@@ -44,6 +49,7 @@ impl Table {
             entry: 0,
             valid: false,
             key: Vec::new(),
+            key_len: 0,
             prefix_len: 0,
             scratch: Vec::new(),
         }
@@ -80,19 +86,17 @@ impl TableCursor {
         self.source.window_end()
     }
 
-    fn apply_bound(&mut self) -> Result<()> {
-        if let Some(key) = self.source.take_upper_bound() {
-            self.set_upper_bound(Some(&key))?;
-        }
-        Ok(())
-    }
-
     /// Reads the block of the index's current handle; false if there is none.
     fn load(&mut self) -> Result<bool> {
         self.valid = false;
         let Some(handle) = self.index.handle(&self.table)? else {
             return Ok(false);
         };
+        if self.source.needs_limit()
+            && let Some(key) = self.source.take_upper_bound()
+        {
+            self.set_upper_bound(Some(&key))?;
+        }
         // A compaction's buffer can be used again only when no block holds it.
         if self.source.is_compaction() {
             self.block = Block::default();
@@ -104,6 +108,7 @@ impl TableCursor {
         self.key.clear();
         self.key.extend_from_slice(self.block.prefix());
         self.prefix_len = self.key.len();
+        self.key.resize(self.prefix_len + SHORT, 0);
         Ok(true)
     }
 
@@ -111,9 +116,22 @@ impl TableCursor {
     #[inline]
     fn stand(&mut self, entry: usize) {
         self.entry = entry;
+        self.valid = true;
+        if let Some((chunk, len)) = self.block.key_suffix_short(entry)
+            && let Some(room) = self.key[self.prefix_len..].first_chunk_mut::<SHORT>()
+        {
+            *room = *chunk;
+            self.key_len = self.prefix_len + len;
+        } else {
+            self.copy_long_key(entry);
+        }
+    }
+
+    fn copy_long_key(&mut self, entry: usize) {
         self.key.truncate(self.prefix_len);
         self.key.extend_from_slice(self.block.key_suffix(entry));
-        self.valid = true;
+        self.key_len = self.key.len();
+        self.key.resize(self.key_len.max(self.prefix_len + SHORT), 0);
     }
 
     fn first_of_block(&mut self) -> Result<()> {
@@ -159,10 +177,8 @@ impl TableCursor {
     /// Whether the index's separator of the current block is >= the current key.
     pub(super) fn index_covers_current(&self, separator: &mut Vec<u8>) -> bool {
         separator.clear();
-        self.index
-            .current(&self.table)
-            .append_key(self.index.entry, separator);
-        self.table.order.compare_internal(&self.key, separator).is_le()
+        self.index.leaf.append_key(self.index.entry, separator);
+        self.table.order.compare_internal(self.key(), separator).is_le()
     }
 
     fn is_at(&self, entry: usize, key: &[u8], trailer: u64) -> bool {
@@ -181,7 +197,6 @@ impl Cursor for TableCursor {
 
     fn seek_to_first(&mut self) -> Result<()> {
         self.valid = false;
-        self.apply_bound()?;
         self.index.first(&self.table)?;
         self.first_of_block()
     }
@@ -199,7 +214,6 @@ impl Cursor for TableCursor {
             return Ok(());
         }
         self.valid = false;
-        self.apply_bound()?;
         self.index.seek(&self.table, key, trailer, &mut self.scratch)?;
         if !self.load()? {
             return Ok(());
@@ -266,7 +280,7 @@ impl Cursor for TableCursor {
 
     #[inline]
     fn key(&self) -> &[u8] {
-        &self.key
+        &self.key[..self.key_len]
     }
 
     #[inline]
@@ -279,8 +293,8 @@ impl Cursor for TableCursor {
 #[derive(Debug)]
 struct IndexCursor {
     options: TableReadOptions,
-    /// The partition it is in, once one was read.
-    leaf: Option<Block>,
+    /// The index block it is in, once one was read.
+    leaf: Block,
     /// Number of that partition; past the last: at the end.
     ordinal: usize,
     /// The entry in the partition; may be past its last for a moment, never when a method returns.
@@ -294,7 +308,7 @@ impl IndexCursor {
         read.fill_cache &= options.purpose != super::options::Purpose::Compaction;
         Self {
             options: read,
-            leaf: None,
+            leaf: Block::default(),
             ordinal: usize::MAX,
             entry: 0,
             on_entry: false,
@@ -303,7 +317,7 @@ impl IndexCursor {
 
     fn fresh(&self) -> Self {
         Self {
-            leaf: None,
+            leaf: Block::default(),
             ordinal: usize::MAX,
             entry: 0,
             on_entry: false,
@@ -311,13 +325,9 @@ impl IndexCursor {
         }
     }
 
-    fn current<'a>(&'a self, table: &'a Table) -> &'a Block {
-        self.leaf.as_ref().unwrap_or(&table.index)
-    }
-
     fn handle(&self, table: &Table) -> Result<Option<BlockHandle>> {
         if self.on_entry {
-            table.handle(self.current(table), self.entry).map(Some)
+            table.handle(&self.leaf, self.entry).map(Some)
         } else {
             Ok(None)
         }
@@ -331,7 +341,7 @@ impl IndexCursor {
         }
         if self.ordinal != ordinal {
             self.ordinal = usize::MAX;
-            self.leaf = table.index_leaf(ordinal, self.options)?;
+            self.leaf = table.index_leaf(ordinal, self.options)?.into_block();
             self.ordinal = ordinal;
         }
         Ok(true)
@@ -340,36 +350,31 @@ impl IndexCursor {
     fn first(&mut self, table: &Table) -> Result<()> {
         if self.enter(table, 0)? {
             self.entry = 0;
-            self.on_entry = !self.current(table).is_empty();
+            self.on_entry = !self.leaf.is_empty();
         }
         Ok(())
     }
 
     fn last(&mut self, table: &Table) -> Result<()> {
         if self.enter(table, table.leaf_count().wrapping_sub(1))? {
-            self.stand_last(table);
+            self.stand_last();
         }
         Ok(())
     }
 
-    fn stand_last(&mut self, table: &Table) {
-        let len = self.current(table).len();
+    fn stand_last(&mut self) {
+        let len = self.leaf.len();
         self.entry = len.saturating_sub(1);
         self.on_entry = len > 0;
     }
 
     fn seek(&mut self, table: &Table, key: &[u8], trailer: u64, scratch: &mut Vec<u8>) -> Result<()> {
         let order: &KeyOrder = &table.order;
-        let mut ordinal = 0;
-        if table.footer.index_partitioned {
-            ordinal = table.index.search(order, key, trailer, scratch).index;
-        }
+        let ordinal = table.leaf_of(key, trailer, scratch);
         if self.enter(table, ordinal)? {
-            let leaf = self.current(table);
-            let (entry, len) = (leaf.search(order, key, trailer, scratch).index, leaf.len());
-            self.entry = entry;
-            self.on_entry = entry < len;
-            if !self.on_entry && table.footer.index_partitioned {
+            self.entry = self.leaf.search(order, key, trailer, scratch).index;
+            self.on_entry = self.entry < self.leaf.len();
+            if !self.on_entry {
                 return self.skip_to(table, ordinal + 1);
             }
         }
@@ -379,7 +384,7 @@ impl IndexCursor {
     fn skip_to(&mut self, table: &Table, ordinal: usize) -> Result<()> {
         if self.enter(table, ordinal)? {
             self.entry = 0;
-            self.on_entry = !self.current(table).is_empty();
+            self.on_entry = !self.leaf.is_empty();
         }
         Ok(())
     }
@@ -388,7 +393,7 @@ impl IndexCursor {
         if !self.on_entry {
             return Ok(());
         }
-        if self.entry + 1 < self.current(table).len() {
+        if self.entry + 1 < self.leaf.len() {
             self.entry += 1;
             return Ok(());
         }
@@ -405,7 +410,7 @@ impl IndexCursor {
         }
         self.on_entry = false;
         if self.ordinal > 0 && self.enter(table, self.ordinal - 1)? {
-            self.stand_last(table);
+            self.stand_last();
         }
         Ok(())
     }

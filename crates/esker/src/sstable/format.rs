@@ -226,6 +226,26 @@ pub fn seal_block(out: &mut Vec<u8>, start: usize, compression: Compression, fil
     out.extend_from_slice(&sum.to_le_bytes());
 }
 
+/// Makes the checksum of a block with its trailer right.
+pub(super) fn mend_block(stored: &mut [u8], file_id: u64, offset: u64) {
+    if let Some((covered, sum)) = stored.split_last_chunk_mut::<4>() {
+        *sum = (checksum(&[covered]) ^ place_mask(file_id, offset)).to_le_bytes();
+    }
+}
+
+/// Makes the checksums of a table's header and footer right, for bytes that are long enough to have both.
+pub(super) fn mend_ends(table: &mut [u8]) {
+    if table.len() < HEADER_LEN + FOOTER_LEN {
+        return;
+    }
+    let sum = checksum(&[&table[..HEADER_LEN - 4]]);
+    table[HEADER_LEN - 4..HEADER_LEN].copy_from_slice(&sum.to_le_bytes());
+    let footer = table.len() - FOOTER_LEN;
+    let at = table.len() - 12;
+    let sum = checksum(&[&table[footer..at]]);
+    table[at..at + 4].copy_from_slice(&sum.to_le_bytes());
+}
+
 /// Checks a block with its trailer (and, when `verify`, its checksum); gives how it is compressed.
 #[inline]
 pub fn check_block(stored: &[u8], verify: bool, file_id: u64, offset: u64) -> Result<Compression> {

@@ -53,28 +53,24 @@ impl Table {
         }
         let target = pack_trailer(sequence_max, ValueKind::SEEK);
         let mut scratch = Vec::new();
-        let mut ordinal = self.index.search(&self.order, key, target, &mut scratch).index;
-        if ordinal >= self.index.len() {
+        let mut ordinal = self.leaf_of(key, target, &mut scratch);
+        if ordinal >= self.leaf_count() {
             return Ok(self.passed_by_mistake());
         }
         let mut leaf = self.index_leaf(ordinal, options)?;
-        let mut at = match &leaf {
-            Some(leaf) => leaf.search(&self.order, key, target, &mut scratch).index,
-            None => ordinal,
-        };
+        let mut at = leaf.search(&self.order, key, target, &mut scratch).index;
         let mut is_first = true;
         loop {
-            let index = leaf.as_ref().unwrap_or(&self.index);
-            if at >= index.len() {
+            if at >= leaf.len() {
                 ordinal += 1;
-                if leaf.is_none() || ordinal >= self.index.len() {
+                if ordinal >= self.leaf_count() {
                     return Ok(ControlFlow::Continue(()));
                 }
                 leaf = self.index_leaf(ordinal, options)?;
                 at = 0;
                 continue;
             }
-            let handle = self.handle(index, at)?;
+            let handle = self.handle(&leaf, at)?;
             let block = self.file.block(handle, BlockKind::Data, options)?;
             let mut entry = 0;
             if is_first {

@@ -11,10 +11,11 @@
 //! | `index` | partitions of separators and handles |
 //! | `properties`, `tombstones` | the two small blocks of their own form |
 //! | `options` | what writers, readers and cursors are told |
-//! | `writer` | [`TableWriter`] |
+//! | `writer`, `filter_builder` | [`TableWriter`] |
 //! | `file` | reads blocks: through the cache, or from a window of the file |
 //! | `window` | readahead of scans, chunks of compactions |
-//! | `table` | [`Table`]: open, filters, estimates |
+//! | `open` | opens tables |
+//! | `table` | [`Table`]: filters, estimates |
 //! | `get` | point reads |
 //! | `cursor` | [`TableCursor`]: ordered reads |
 //! | `verify` | reads and checks everything |
@@ -24,10 +25,12 @@ mod compress;
 mod cursor;
 mod file;
 mod filter;
+mod filter_builder;
 mod format;
 mod fuzz;
 mod get;
 mod index;
+mod open;
 mod options;
 mod properties;
 mod table;
@@ -38,6 +41,7 @@ mod writer;
 
 pub use block::{Block, BlockBuilder, BlockKind, Found};
 pub use cursor::TableCursor;
+pub use filter::build_filter;
 pub use format::{BlockHandle, FORMAT_VERSION, Footer};
 pub use fuzz::{fuzz_block, fuzz_compression, fuzz_filter, fuzz_table};
 pub use get::ValueRef;

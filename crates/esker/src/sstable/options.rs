@@ -68,8 +68,8 @@ impl Default for TableOpenOptions {
         Self {
             database_id: None,
             prefix_extractor: None,
-            index_pinned_bytes_max: 256 << 10,
-            filter_pinned_bytes_max: 256 << 10,
+            index_pinned_bytes_max: 512 << 10,
+            filter_pinned_bytes_max: 512 << 10,
         }
     }
 }

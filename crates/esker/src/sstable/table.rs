@@ -1,34 +1,19 @@
-//! An open table.
-//!
-//! Opening reads the last 64 KiB of the file, which hold all that opening needs of most tables: footer, properties,
-//! range tombstones and the top of index and filter. Partitions of index and filter stay with the table where they
-//! are small; else they come and go through the block cache like data.
-//!
-//! A filter that is damaged or missing only costs speed: the table then answers without it, and a warning and
-//! [`Table::verify`] name the damage.
+//! An open table: what it is asked.
 
+use std::ops::Deref;
 use std::path::Path;
 use std::sync::Arc;
 
-use esker_env::RandomFile;
-
 use super::block::{Block, BlockKind};
-use super::file::{TableFile, read_exact};
+use super::file::TableFile;
 use super::filter::{filter_hash, filter_may_contain};
-use super::format::{BlockHandle, FOOTER_LEN, Footer, HEADER_LEN, check_header};
-use super::options::{TableOpenOptions, TableReadOptions};
+use super::format::{BlockHandle, Footer, HEADER_LEN};
+use super::options::TableReadOptions;
 use super::properties::TableProperties;
-use super::tombstones::decode_tombstones;
-use crate::cache::{BlockCache, SharedBytes, zeroed};
-use crate::error::{Error, Result};
-use crate::key::{
-    FragmentedTombstones, KeyOrder, RangeTombstone, SEQUENCE_MAX, ValueKind, pack_trailer, trailer, user_key,
-};
-use crate::metrics::Metrics;
+use crate::cache::SharedBytes;
+use crate::error::Result;
+use crate::key::{FragmentedTombstones, KeyOrder, SEQUENCE_MAX, ValueKind, pack_trailer, trailer, user_key};
 use crate::options::PrefixExtractor;
-
-/// What is read from the file's end at once.
-const TAIL_BYTES: u64 = 64 << 10;
 
 /// An immutable table, open for reading. All methods may be called from any thread.
 #[derive(Debug)]
@@ -40,12 +25,12 @@ pub struct Table {
     /// Index partitions that stay in memory, in order; empty: none do (or the index has one level).
     pub(super) index_pinned: Vec<Block>,
     pub(super) filter: Option<Filter>,
-    prefix_extractor: Option<PrefixExtractor>,
-    range_tombstones: Arc<FragmentedTombstones>,
+    pub(super) prefix_extractor: Option<PrefixExtractor>,
+    pub(super) range_tombstones: Arc<FragmentedTombstones>,
     /// How many the file holds; overlapping ones make other numbers of fragments.
     pub(super) range_tombstones_stored: u64,
-    properties: TableProperties,
-    memory_bytes: usize,
+    pub(super) properties: TableProperties,
+    pub(super) memory_bytes: usize,
 }
 
 #[derive(Debug)]
@@ -55,6 +40,34 @@ pub(super) struct Filter {
     pub(super) whole_keys: bool,
     /// The extractor of the filter's prefixes, if it is the one that the column family uses now.
     pub(super) prefixes: Option<PrefixExtractor>,
+}
+
+/// An index block: the table's own, or one that the cache gave.
+#[derive(Debug)]
+pub(super) enum Leaf<'a> {
+    Held(&'a Block),
+    Own(Block),
+}
+
+impl Leaf<'_> {
+    pub(super) fn into_block(self) -> Block {
+        match self {
+            Self::Held(block) => block.clone(),
+            Self::Own(block) => block,
+        }
+    }
+}
+
+impl Deref for Leaf<'_> {
+    type Target = Block;
+
+    #[inline]
+    fn deref(&self) -> &Block {
+        match self {
+            Self::Held(block) => block,
+            Self::Own(block) => block,
+        }
+    }
 }
 
 /// A place where a table can be cut.
@@ -67,105 +80,6 @@ pub struct SplitPoint {
 }
 
 impl Table {
-    /// Opens a table. `number` names it in the cache; it is unique in the database for ever.
-    ///
-    /// # Errors
-    /// `Corruption` with file and offset; `Unsupported` for a newer format; `InvalidArgument` if the table was
-    /// written under another order of keys or by another database; and what the file says.
-    pub fn open(
-        file: Arc<dyn RandomFile>,
-        path: &Path,
-        number: u64,
-        order: KeyOrder,
-        cache: Arc<BlockCache>,
-        metrics: Arc<Metrics>,
-        options: &TableOpenOptions,
-    ) -> Result<Self> {
-        let len = file
-            .len()
-            .map_err(|error| Error::io("can't read table", error).in_file(path))?;
-        let (tail_offset, tail) = read_tail(&*file, path, len)?;
-        let footer_at = tail.len().saturating_sub(FOOTER_LEN);
-        let footer = Footer::decode(&tail[footer_at..]).map_err(|error| {
-            error
-                .in_file(path)
-                .at_offset(len.saturating_sub(FOOTER_LEN as u64))
-        })?;
-        if tail_offset == 0 {
-            check_header(&tail[..HEADER_LEN.min(footer_at)])
-                .map_err(|error| error.in_file(path).at_offset(0))?;
-        }
-        if options.database_id.is_some_and(|id| id != footer.database_id) {
-            return Err(Error::invalid("the table belongs to another database").in_file(path));
-        }
-        let file = TableFile {
-            file,
-            path: path.to_owned(),
-            number,
-            file_id: footer.file_id,
-            blocks_end: len - FOOTER_LEN as u64,
-            cache,
-            metrics,
-        };
-        let tail = Tail {
-            file: &file,
-            offset: tail_offset,
-            bytes: tail,
-        };
-        let properties = TableProperties::decode(&tail.read(footer.properties)?)
-            .ok_or_else(|| file.corrupt(footer.properties.offset, "properties are malformed"))?;
-        if properties.comparator != order.name() {
-            return Err(Error::invalid(format!(
-                "the table is ordered by '{}', not by '{}'",
-                properties.comparator,
-                order.name()
-            ))
-            .in_file(path));
-        }
-        let mut range_tombstones_stored = 0;
-        let range_tombstones = if footer.range_tombstones.is_none() {
-            FragmentedTombstones::default()
-        } else {
-            let raw = decode_tombstones(&tail.read(footer.range_tombstones)?).ok_or_else(|| {
-                file.corrupt(footer.range_tombstones.offset, "range tombstones are malformed")
-            })?;
-            range_tombstones_stored = raw.len() as u64;
-            let tombstones =
-                raw.into_iter()
-                    .map(|(start, end, sequence)| RangeTombstone { start, end, sequence });
-            FragmentedTombstones::new(&order, tombstones)
-        };
-        let index = tail.block(footer.index)?;
-        let index_pinned = if footer.index_partitioned {
-            read_partitions(&tail, &index, options.index_pinned_bytes_max)?
-                .into_iter()
-                .map(|(handle, contents)| file.parse(handle, contents))
-                .collect::<Result<Vec<_>>>()?
-        } else {
-            Vec::new()
-        };
-        let filter = open_filter(&tail, &footer, &properties, options).unwrap_or_else(|error| {
-            tracing::warn!(%error, "reading a table without its filter");
-            None
-        });
-        drop(tail);
-        let mut table = Self {
-            file,
-            order,
-            footer,
-            index,
-            index_pinned,
-            filter,
-            prefix_extractor: options.prefix_extractor,
-            range_tombstones: Arc::new(range_tombstones),
-            range_tombstones_stored,
-            properties,
-            memory_bytes: 0,
-        };
-        table.memory_bytes = table.count_memory();
-        Ok(table)
-    }
-
     /// The table's number.
     pub fn number(&self) -> u64 {
         self.file.number
@@ -238,20 +152,16 @@ impl Table {
     pub fn approximate_offset(&self, internal_key: &[u8]) -> Result<u64> {
         let (key, trailer) = (user_key(internal_key), trailer(internal_key));
         let mut scratch = Vec::new();
-        let options = TableReadOptions::default();
-        let found = self.index.search(&self.order, key, trailer, &mut scratch).index;
-        if found >= self.index.len() {
+        let ordinal = self.leaf_of(key, trailer, &mut scratch);
+        if ordinal >= self.leaf_count() {
             return Ok(self.data_end());
         }
-        let leaf = self.index_leaf(found, options)?;
-        let (leaf, at) = match &leaf {
-            Some(leaf) => (leaf, leaf.search(&self.order, key, trailer, &mut scratch).index),
-            None => (&self.index, found),
-        };
+        let leaf = self.index_leaf(ordinal, TableReadOptions::default())?;
+        let at = leaf.search(&self.order, key, trailer, &mut scratch).index;
         if at >= leaf.len() {
             return Ok(self.data_end());
         }
-        Ok(self.handle(leaf, at)?.offset)
+        Ok(self.handle(&leaf, at)?.offset)
     }
 
     /// User keys, ascending, that cut the table into up to `parts` parts of about the same size. Reads no data.
@@ -263,9 +173,8 @@ impl Table {
         let leaves = self.leaf_count();
         for ordinal in 0..leaves {
             let leaf = self.index_leaf(ordinal, TableReadOptions::default())?;
-            let leaf = leaf.as_ref().unwrap_or(&self.index);
             for i in 0..leaf.len() {
-                let end = self.handle(leaf, i)?.end().unwrap_or(data_end);
+                let end = self.handle(&leaf, i)?.end().unwrap_or(data_end);
                 let is_last = ordinal + 1 == leaves && i + 1 == leaf.len();
                 if is_last || points.len() + 1 >= parts || end < part * (points.len() as u64 + 1) {
                     continue;
@@ -298,17 +207,28 @@ impl Table {
         }
     }
 
-    /// The index block that covers entry `ordinal` of the top; `None`: the top itself is the only one.
+    /// Index block number `ordinal`, without counting a reference where the table holds it.
     #[inline]
-    pub(super) fn index_leaf(&self, ordinal: usize, options: TableReadOptions) -> Result<Option<Block>> {
+    pub(super) fn index_leaf(&self, ordinal: usize, options: TableReadOptions) -> Result<Leaf<'_>> {
         if !self.footer.index_partitioned {
-            return Ok(None);
+            return Ok(Leaf::Held(&self.index));
         }
         if let Some(block) = self.index_pinned.get(ordinal) {
-            return Ok(Some(block.clone()));
+            return Ok(Leaf::Held(block));
         }
         let handle = self.handle(&self.index, ordinal)?;
-        self.file.block(handle, BlockKind::Index, options).map(Some)
+        self.file.block(handle, BlockKind::Index, options).map(Leaf::Own)
+    }
+
+    /// The number of the index block that covers this internal key; [`leaf_count`](Self::leaf_count) or more if the
+    /// key is past the last.
+    #[inline]
+    pub(super) fn leaf_of(&self, key: &[u8], trailer: u64, scratch: &mut Vec<u8>) -> usize {
+        if self.footer.index_partitioned {
+            self.index.search(&self.order, key, trailer, scratch).index
+        } else {
+            0
+        }
     }
 
     /// The handle in entry `i` of an index block.
@@ -370,7 +290,7 @@ impl Table {
         }
     }
 
-    fn count_memory(&self) -> usize {
+    pub(super) fn count_memory(&self) -> usize {
         let filter = self.filter.as_ref();
         let blocks = self.index_pinned.iter().chain([&self.index]);
         size_of::<Self>()
@@ -380,115 +300,4 @@ impl Table {
             })
             + self.range_tombstones.memory_bytes()
     }
-}
-
-/// The end of the file that was read at once.
-struct Tail<'a> {
-    file: &'a TableFile,
-    offset: u64,
-    bytes: Vec<u8>,
-}
-
-impl Tail<'_> {
-    /// The contents of a block, out of the tail or else from the file; in memory of its own.
-    fn read(&self, handle: BlockHandle) -> Result<SharedBytes> {
-        let len = self.file.stored_len(handle)?;
-        let inside = handle
-            .offset
-            .checked_sub(self.offset)
-            .and_then(|at| usize::try_from(at).ok())
-            .and_then(|at| self.bytes.get(at..at.checked_add(len)?));
-        match inside {
-            Some(stored) => self.file.contents(&Arc::from(stored), 0, handle, true),
-            None => self.file.read(handle, true),
-        }
-    }
-
-    fn block(&self, handle: BlockHandle) -> Result<Block> {
-        self.file.parse(handle, self.read(handle)?)
-    }
-}
-
-fn read_tail(file: &dyn RandomFile, path: &Path, len: u64) -> Result<(u64, Vec<u8>)> {
-    if len < (HEADER_LEN + FOOTER_LEN) as u64 {
-        let error = Error::corruption(format!("a file of {len} bytes is too short to be an SSTable"));
-        return Err(error.in_file(path));
-    }
-    let offset = len.saturating_sub(TAIL_BYTES);
-    let mut tail = vec![0; (len - offset) as usize];
-    read_exact(file, path, offset, &mut tail)?;
-    Ok((offset, tail))
-}
-
-/// The partitions that `index` leads to, in one read, if they take at most `bytes_max`; else none.
-fn read_partitions(
-    tail: &Tail<'_>,
-    index: &Block,
-    bytes_max: u64,
-) -> Result<Vec<(BlockHandle, SharedBytes)>> {
-    let file = tail.file;
-    let handles = (0..index.len())
-        .map(|i| BlockHandle::parse(index.value(i)))
-        .collect::<Option<Vec<_>>>()
-        .ok_or_else(|| file.corrupt(file.blocks_end, "an index entry is malformed"))?;
-    let total: u64 = handles
-        .iter()
-        .fold(0, |sum, handle| sum.saturating_add(handle.size));
-    if total > bytes_max {
-        return Ok(Vec::new());
-    }
-    let contiguous = handles
-        .windows(2)
-        .all(|pair| pair[0].end() == Some(pair[1].offset));
-    let (Some(first), Some(end)) = (handles.first(), handles.last().and_then(BlockHandle::end)) else {
-        return Ok(Vec::new());
-    };
-    if !contiguous || first.offset >= tail.offset || end > file.blocks_end {
-        return handles
-            .iter()
-            .map(|&handle| Ok((handle, tail.read(handle)?)))
-            .collect();
-    }
-    let mut buffer = zeroed((end - first.offset) as usize);
-    if let Some(bytes) = Arc::get_mut(&mut buffer) {
-        read_exact(&*file.file, &file.path, first.offset, bytes)?;
-    }
-    handles
-        .iter()
-        .map(|&handle| {
-            let at = (handle.offset - first.offset) as usize;
-            Ok((handle, file.contents(&buffer, at, handle, true)?))
-        })
-        .collect()
-}
-
-fn open_filter(
-    tail: &Tail<'_>,
-    footer: &Footer,
-    properties: &TableProperties,
-    options: &TableOpenOptions,
-) -> Result<Option<Filter>> {
-    let prefixes = properties
-        .prefix_extractor
-        .filter(|extractor| options.prefix_extractor == Some(*extractor));
-    if footer.filter.is_none() || !(properties.whole_key_filter || prefixes.is_some()) {
-        return Ok(None);
-    }
-    let index = tail.block(footer.filter)?;
-    let pinned = read_partitions(tail, &index, options.filter_pinned_bytes_max)?
-        .into_iter()
-        .map(|(handle, bits)| {
-            if super::filter::is_filter(&bits) {
-                Ok(bits)
-            } else {
-                Err(tail.file.corrupt(handle.offset, "filter is malformed"))
-            }
-        })
-        .collect::<Result<Vec<_>>>()?;
-    Ok(Some(Filter {
-        index,
-        pinned,
-        whole_keys: properties.whole_key_filter,
-        prefixes,
-    }))
 }

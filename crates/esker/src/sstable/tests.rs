@@ -1,3 +1,5 @@
+//! Whole tables: what is written comes back by every way of reading; damage is noticed and named.
+
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
@@ -409,7 +411,10 @@ fn range_tombstones_widen_the_bounds_and_come_back() {
     assert!(!writer.is_empty());
     let summary = writer.finish(true).expect("written");
     assert_eq!(summary.smallest, internal_key(b"a", 2, ValueKind::RangeDelete));
-    assert_eq!(summary.largest, internal_key(b"x", SEQUENCE_MAX, ValueKind::SEEK));
+    assert_eq!(
+        summary.largest,
+        internal_key(b"x", SEQUENCE_MAX, ValueKind::RangeDelete)
+    );
     let properties = &summary.properties;
     assert_eq!(
         (
@@ -577,12 +582,95 @@ fn scans_read_ahead_and_stop_at_the_bound() {
     );
 }
 
+/// Damage under a right checksum: what a defect or an attacker could write.
+#[test]
+fn no_content_of_a_block_makes_the_reader_panic() {
+    let order = KeyOrder::Bytewise;
+    let options = TableOptions {
+        block_bytes: 120,
+        index_partition_bytes: 80,
+        filter_partition_bytes: 10,
+        ..small_options(&order)
+    };
+    let file = MemWriter::default();
+    let mut writer = TableWriter::new(Box::new(file.clone()), Path::new("t"), options);
+    for (key, value) in plain_entries(8, 12) {
+        writer.add(&key, &value).expect("in order");
+    }
+    writer.add_range_tombstone(b"a", b"b", 3);
+    let _ = writer.finish(false).expect("written");
+    let good = file.take();
+    let table = open(good.clone(), &order).expect("whole");
+    let footer = table.footer;
+    let mut handles = vec![
+        footer.index,
+        footer.filter,
+        footer.range_tombstones,
+        footer.properties,
+    ];
+    for ordinal in 0..table.leaf_count() {
+        handles.push(table.handle(&table.index, ordinal).expect("whole"));
+        let leaf = table
+            .index_leaf(ordinal, TableReadOptions::default())
+            .expect("whole");
+        handles.extend((0..leaf.len()).map(|i| table.handle(&leaf, i).expect("whole")));
+    }
+    let filter = table.filter.as_ref().expect("there is one");
+    handles.extend((0..filter.index.len()).map(|i| table.handle(&filter.index, i).expect("whole")));
+    assert!(handles.len() > 10);
+    for handle in handles {
+        let (from, len) = (handle.offset as usize, handle.size as usize);
+        for at in from..from + len {
+            for change in [0x01, 0x80, 0xff] {
+                let mut stored = good[from..from + len].to_vec();
+                stored[at - from] ^= change;
+                format::seal_block(&mut stored, 0, Compression::None, footer.file_id, handle.offset);
+                let mut bad = good.clone();
+                bad[from..from + stored.len()].copy_from_slice(&stored);
+                fuzz_table(&bad, false);
+                fuzz_table(&bad, true);
+            }
+        }
+    }
+}
+
+#[test]
+fn many_threads_read_one_table_through_a_cache_that_is_resized() {
+    let order = KeyOrder::Bytewise;
+    let entries = plain_entries(2000, 100);
+    let (bytes, _) = write(&small_options(&order), &entries);
+    let cache = Arc::new(BlockCache::new(64 << 10));
+    let options = TableOpenOptions {
+        index_pinned_bytes_max: 0,
+        filter_pinned_bytes_max: 0,
+        ..TableOpenOptions::default()
+    };
+    let table = open_with(bytes, &order, &options, &cache).expect("whole");
+    std::thread::scope(|scope| {
+        for thread in 0..4 {
+            let (table, entries, cache) = (&table, &entries, &cache);
+            scope.spawn(move || {
+                for i in 0..2000 {
+                    let (internal, value) = &entries[(i * 37 + thread * 501) % entries.len()];
+                    let sequence = crate::key::trailer(internal) >> 8;
+                    let found = versions(table, user_key(internal), sequence).expect("whole");
+                    assert_eq!(&found[0].2, value);
+                    if i % 200 == 0 {
+                        cache.set_capacity(((i as u64 / 200) % 3 + 1) << 15);
+                    }
+                }
+            });
+        }
+    });
+    assert!(cache.used_bytes() <= cache.capacity());
+}
+
 #[test]
 fn fuzz_entries_take_what_tables_are_made_of() {
     let order = KeyOrder::Bytewise;
     let (bytes, _) = write(&small_options(&order), &plain_entries(60, 40));
-    fuzz_table(&bytes);
-    fuzz_table(b"");
+    fuzz_table(&bytes, false);
+    fuzz_table(b"", true);
     for bytes in bytes.chunks(97) {
         fuzz_block(bytes);
         fuzz_compression(bytes);

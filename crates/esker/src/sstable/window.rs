@@ -59,6 +59,13 @@ impl BlockSource {
         }
     }
 
+    /// Whether more than the next block may be read, and it is not known yet where to stop.
+    #[inline]
+    pub fn needs_limit(&self) -> bool {
+        self.options.upper_bound.is_some()
+            && (self.misses >= READAHEAD_AFTER || self.options.readahead_bytes > 0 || self.is_compaction())
+    }
+
     /// The upper bound that was given with the options; given once.
     pub fn take_upper_bound(&mut self) -> Option<Vec<u8>> {
         self.options.upper_bound.take()

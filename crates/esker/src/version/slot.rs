@@ -21,6 +21,7 @@ impl Graveyard {
         std::mem::take(&mut *self.dead.lock())
     }
 
+    /// Adds a number; only for tables that no version will ever refer to.
     fn bury(&self, number: u64) {
         self.dead.lock().push(number);
     }

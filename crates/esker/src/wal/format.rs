@@ -81,6 +81,11 @@ impl SegmentHeader {
     }
 }
 
+/// Which segment the first bytes of a file say that it is; `None` if they are not the header of one.
+pub fn segment_id(bytes: &[u8]) -> Option<SegmentId> {
+    SegmentHeader::decode(bytes).map(|header| header.id)
+}
+
 /// What part of a record a fragment is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -176,6 +181,27 @@ impl FragmentHeader {
     }
 }
 
+/// The place in `bytes`, which stand at `offset`, of the first fragment's header behind their first byte.
+pub(super) fn find_header(bytes: &[u8], id: SegmentId, offset: u64) -> Option<usize> {
+    /// Bytes that one vector instruction or two can rule out.
+    const STRIDE: usize = 32;
+    let is_kind = |byte: u8| Kind::from_byte(byte).is_some();
+    // The byte of the kind is the rarest part of a header in zeros and text alike: look for it first.
+    let kinds = bytes.get(FRAGMENT_HEADER_BYTES..)?;
+    for (stride, group) in kinds.chunks(STRIDE).enumerate() {
+        if !group.iter().fold(false, |any, &byte| any | is_kind(byte)) {
+            continue;
+        }
+        for (i, &byte) in group.iter().enumerate() {
+            let at = stride * STRIDE + i + 1;
+            if is_kind(byte) && FragmentHeader::decode(&bytes[at..], id, offset + at as u64).is_some() {
+                return Some(at);
+            }
+        }
+    }
+    None
+}
+
 /// Bytes from `offset` to the end of its block.
 #[inline]
 pub(super) fn room_at(offset: u64) -> usize {
@@ -248,6 +274,26 @@ mod tests {
             (other_db, 64),
         ] {
             assert_eq!(FragmentHeader::decode(&out, id, offset), None);
+        }
+    }
+
+    #[test]
+    fn a_header_is_found_wherever_it_stands_behind_the_first_byte() {
+        for filler in [0_u8, 1, 0xff] {
+            for at in 0..150 {
+                let mut bytes = vec![filler; at];
+                put_fragment(&mut bytes, ID, 1000 + at as u64, Kind::First, &[filler; 3]);
+                let expected = (at > 0).then_some(at);
+                assert_eq!(find_header(&bytes, ID, 1000), expected);
+                assert_eq!(
+                    find_header(&bytes[..at + FRAGMENT_HEADER_BYTES], ID, 1000),
+                    expected
+                );
+                assert_eq!(
+                    find_header(&bytes[..at + FRAGMENT_HEADER_BYTES - 1], ID, 1000),
+                    None
+                );
+            }
         }
     }
 }

@@ -17,7 +17,9 @@ mod source;
 mod tests;
 mod writer;
 
-pub use format::{BLOCK_BYTES, FORMAT_VERSION, FRAGMENT_HEADER_BYTES, SEGMENT_HEADER_BYTES, SegmentId};
+pub use format::{
+    BLOCK_BYTES, FORMAT_VERSION, FRAGMENT_HEADER_BYTES, SEGMENT_HEADER_BYTES, SegmentId, segment_id,
+};
 pub use fuzz::fuzz_read;
 pub use reader::{Ending, Record, Report, Skipped, WalReader};
 pub use recycle::{SegmentSettings, WalSegments, parse_segment_name, segment_name};

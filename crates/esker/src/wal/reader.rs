@@ -14,7 +14,7 @@ use esker_env::RandomFile;
 
 use super::format::{
     FORMAT_VERSION, FRAGMENT_HEADER_BYTES, FragmentHeader, Kind, SEGMENT_HEADER_BYTES, SegmentHeader,
-    SegmentId, room_at,
+    SegmentId, find_header, room_at,
 };
 use super::source::Source;
 use crate::error::{Error, ErrorKind, Result};
@@ -322,9 +322,7 @@ impl WalReader {
                         Ok(found) => found,
                         Err(error) => return Err(unreadable(error, &self.path, offset)),
                     };
-                    let found = (1..bytes.len()).find(|&skip| {
-                        FragmentHeader::decode(&bytes[skip..], id, offset + skip as u64).is_some()
-                    });
+                    let found = find_header(bytes, id, offset);
                     offset += found.unwrap_or(bytes.len().max(1)) as u64;
                 }
             }

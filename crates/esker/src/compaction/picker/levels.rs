@@ -128,6 +128,8 @@ pub(super) fn scores_with(
             }
         })
         .collect();
+    // Level 0 too, however deep it is: letting it go first when it presses was tried, and in a simulated overload the
+    // base level swelled to seven times its target, so that every later merge into it was seven times as dear.
     for level in 0..last {
         let next = if level == 0 {
             targets.level0_output

@@ -118,7 +118,7 @@ impl Plan {
             output_file_bytes: if within_level0 {
                 u64::MAX
             } else {
-                options.file_bytes
+                output_file_bytes(version, options)
             },
         })
     }
@@ -181,6 +181,16 @@ impl Plan {
         }
         edit
     }
+}
+
+/// Output files of a small database are smaller than `file_bytes`: a job reads whole files, and one that takes seconds
+/// holds up level 0 for as long. So that a database has some hundred files, but never tiny ones.
+fn output_file_bytes(version: &Version, options: &ColumnFamilyOptions) -> u64 {
+    const FILES: u64 = 128;
+    const BYTES_MIN: u64 = 8 << 20;
+    (version.size_bytes() / FILES)
+        .max(BYTES_MIN)
+        .min(options.file_bytes)
 }
 
 /// The smallest and the largest user key of some files.

@@ -1,9 +1,13 @@
+//! The merging cursor against a sorted vector, in both directions and both orders.
+
 use std::sync::Arc;
 
 use proptest::prelude::*;
 
 use super::*;
-use crate::key::{RangeTombstone, ReverseBytewiseComparator, internal_key};
+use crate::key::{
+    FragmentedTombstones, RangeTombstone, ReverseBytewiseComparator, SEQUENCE_MAX, ValueKind, internal_key,
+};
 use crate::read::testing::{Row, VecCursor, keys};
 
 #[derive(Clone, Debug)]

@@ -1,8 +1,9 @@
 //! Going backward: the versions of a key come oldest first, so the verdict stands when the key changes.
 
-use super::{COVERED_MAX, HIDDEN_MAX, State, VisibleCursor, merged_blob, misplaced_range_delete, row};
+use super::{COVERED_MAX, HIDDEN_MAX, State, VisibleCursor, merged_blob, misplaced_range_delete, row, save};
 use crate::error::Result;
 use crate::key::{Cursor, SEQUENCE_MAX, Sequence, ValueKind};
+use crate::read::key_ends::KeyEnds;
 use crate::read::merging::{Cover, SourceCursor};
 use crate::read::operands::Found;
 
@@ -14,8 +15,7 @@ impl<C: SourceCursor> VisibleCursor<C> {
             if self.is_below_lower(row.user_key) || self.is_outside_prefix(row.user_key) {
                 return Ok(());
             }
-            self.saved.clear();
-            self.saved.extend_from_slice(row.user_key);
+            save!(self, row.user_key);
             let cover = self.tombstones.max_covering_near(
                 &self.view.order,
                 &mut self.finger,
@@ -47,7 +47,7 @@ impl<C: SourceCursor> VisibleCursor<C> {
         self.operands.clear();
         while self.inner.valid() {
             let row = row(&self.inner)?;
-            if row.user_key != self.saved {
+            if !self.is_saved(row.user_key) {
                 break;
             }
             if steps == HIDDEN_MAX {
@@ -99,7 +99,7 @@ impl<C: SourceCursor> VisibleCursor<C> {
         let mut found = false;
         if self.inner.valid() {
             let row = row(&self.inner)?;
-            if row.user_key == self.saved && row.sequence >= cover {
+            if self.is_saved(row.user_key) && row.sequence >= cover {
                 match row.kind {
                     ValueKind::Put | ValueKind::BlobPointer => {
                         self.buffer.clear();
@@ -129,7 +129,7 @@ impl<C: SourceCursor> VisibleCursor<C> {
     /// The cursor below has made a step backward from a row of `saved`: leaves the newer versions as well.
     pub(super) fn leave_saved_backward(&mut self) -> Result<()> {
         for _ in 0..HIDDEN_MAX {
-            if !self.inner.valid() || row(&self.inner)?.user_key != self.saved {
+            if !self.inner.valid() || !self.is_saved(row(&self.inner)?.user_key) {
                 return Ok(());
             }
             self.inner.prev()?;

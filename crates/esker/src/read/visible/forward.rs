@@ -1,8 +1,9 @@
 //! Going forward: the first visible version of a key is its newest.
 
-use super::{COVERED_MAX, HIDDEN_MAX, State, VisibleCursor, merged_blob, misplaced_range_delete, row};
+use super::{COVERED_MAX, HIDDEN_MAX, State, VisibleCursor, merged_blob, misplaced_range_delete, row, save};
 use crate::error::Result;
 use crate::key::{Cursor, Sequence, ValueKind};
+use crate::read::key_ends::KeyEnds;
 use crate::read::merging::{Cover, SourceCursor};
 use crate::read::operands::Found;
 
@@ -12,7 +13,7 @@ impl<C: SourceCursor> VisibleCursor<C> {
         let mut hidden = 0;
         while self.inner.valid() {
             let row = row(&self.inner)?;
-            if skip && row.user_key == self.saved {
+            if skip && self.is_saved(row.user_key) {
                 hidden += 1;
                 if hidden > HIDDEN_MAX {
                     // The target is the very last version there can be, so this can't stand still twice.
@@ -28,8 +29,7 @@ impl<C: SourceCursor> VisibleCursor<C> {
                 return Ok(());
             }
             if row.sequence > self.view.sequence {
-                self.saved.clear();
-                self.saved.extend_from_slice(row.user_key);
+                save!(self, row.user_key);
                 skip = false;
                 self.leave_newer()?;
                 continue;
@@ -41,8 +41,7 @@ impl<C: SourceCursor> VisibleCursor<C> {
                 self.view.sequence,
             );
             if row.sequence < cover {
-                self.saved.clear();
-                self.saved.extend_from_slice(row.user_key);
+                save!(self, row.user_key);
                 (skip, hidden) = (true, 0);
                 self.leave_covered()?;
                 continue;
@@ -54,14 +53,12 @@ impl<C: SourceCursor> VisibleCursor<C> {
                     return Ok(());
                 }
                 ValueKind::Delete | ValueKind::SingleDelete => {
-                    self.saved.clear();
-                    self.saved.extend_from_slice(row.user_key);
+                    save!(self, row.user_key);
                     (skip, hidden) = (true, 0);
                     self.inner.next()?;
                 }
                 ValueKind::Merge => {
-                    self.saved.clear();
-                    self.saved.extend_from_slice(row.user_key);
+                    save!(self, row.user_key);
                     self.fold_forward(cover)?;
                     self.state = State::Folded;
                     return Ok(());
@@ -80,7 +77,7 @@ impl<C: SourceCursor> VisibleCursor<C> {
                 return Ok(());
             }
             let row = row(&self.inner)?;
-            if row.user_key != self.saved || row.sequence <= self.view.sequence {
+            if !self.is_saved(row.user_key) || row.sequence <= self.view.sequence {
                 return Ok(());
             }
         }
@@ -114,7 +111,7 @@ impl<C: SourceCursor> VisibleCursor<C> {
         let mut has_base = false;
         while self.inner.valid() {
             let row = row(&self.inner)?;
-            if row.user_key != self.saved || row.sequence < cover {
+            if !self.is_saved(row.user_key) || row.sequence < cover {
                 break;
             }
             match row.kind {

@@ -29,6 +29,7 @@ mod forward;
 
 use std::sync::Arc;
 
+use super::key_ends::KeyEnds;
 use super::merging::{MergingCursor, SourceCursor};
 use super::operands::Operands;
 use crate::error::{Error, ErrorKind, Result};
@@ -63,6 +64,17 @@ pub struct View {
     pub prefix_same: Option<PrefixExtractor>,
 }
 
+/// Remembers a user key, which may be a slice of the cursor below, as `saved`.
+macro_rules! save {
+    ($self:ident, $user_key:expr) => {{
+        let user_key = $user_key;
+        $self.saved_ends = KeyEnds::of(user_key);
+        $self.saved.clear();
+        $self.saved.extend_from_slice(user_key);
+    }};
+}
+use save;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Invalid,
@@ -87,6 +99,7 @@ pub struct VisibleCursor<C> {
     state: State,
     /// The user key that is shown, or that is being skipped.
     saved: Vec<u8>,
+    saved_ends: KeyEnds,
     /// The value that is shown, unless it is the row's.
     buffer: Vec<u8>,
     kind: ValueKind,
@@ -129,6 +142,7 @@ impl<C: SourceCursor> VisibleCursor<C> {
             covered: 0,
             state: State::Invalid,
             saved: Vec::new(),
+            saved_ends: KeyEnds::default(),
             buffer: Vec::new(),
             kind: ValueKind::Put,
             operands: Operands::default(),
@@ -224,11 +238,11 @@ impl<C: SourceCursor> VisibleCursor<C> {
 
     /// Moves to the next row.
     #[inline]
+    #[allow(clippy::should_implement_trait)] // Rows are lent, which `Iterator` can't express.
     pub fn next(&mut self) -> Result<()> {
         match std::mem::replace(&mut self.state, State::Invalid) {
             State::Row => {
-                self.saved.clear();
-                self.saved.extend_from_slice(user_key(self.inner.key()));
+                save!(self, user_key(self.inner.key()));
                 self.inner.next()?;
             }
             State::Folded => {}
@@ -243,8 +257,7 @@ impl<C: SourceCursor> VisibleCursor<C> {
     pub fn prev(&mut self) -> Result<()> {
         match std::mem::replace(&mut self.state, State::Invalid) {
             State::Row => {
-                self.saved.clear();
-                self.saved.extend_from_slice(user_key(self.inner.key()));
+                save!(self, user_key(self.inner.key()));
                 self.inner.prev()?;
                 self.leave_saved_backward()?;
             }
@@ -253,6 +266,11 @@ impl<C: SourceCursor> VisibleCursor<C> {
             State::Invalid => return Ok(()),
         }
         self.find_backward()
+    }
+
+    #[inline]
+    fn is_saved(&self, user_key: &[u8]) -> bool {
+        self.saved_ends.are_of(&self.saved, user_key)
     }
 
     fn start_anywhere(&mut self) {

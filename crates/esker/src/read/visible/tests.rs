@@ -1,3 +1,5 @@
+//! What a reader sees against a `BTreeMap` of all versions, by point reads and in every direction of a scan.
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

@@ -1,10 +1,14 @@
+//! Readers see the same before and after a rewrite, and what nobody can see is gone.
+
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
+use std::sync::Arc;
 
 use proptest::prelude::*;
 
 use super::*;
-use crate::key::{RangeTombstone, internal_key, user_key};
+use crate::key::{FragmentedTombstones, KeyOrder, RangeTombstone, internal_key, user_key};
+use crate::merge::MergeOperator;
 use crate::read::testing::{Row, Source, VecCursor, comma, history, keys, merged, sources, view};
 use crate::read::visible::{View, VisibleCursor, merge_tombstones};
 

@@ -1,6 +1,6 @@
 //! Which range tombstones a job writes.
 
-use super::stripe_of;
+use super::rules::stripe_of;
 use crate::key::{FragmentedTombstones, KeyOrder, RangeTombstone, Sequence};
 
 /// The tombstones of `tombstones` (those of all inputs) that the output must hold.

@@ -3,8 +3,8 @@
 use super::{BLOCK_TAIL_LEN, FLAG_WIDE};
 use crate::key::TRAILER_LEN;
 
-/// Collects the keys of one block while its values are appended to the output by the same call; [`finish`]
-/// (Self::finish) then appends the keys. Reused from block to block, so that nothing is allocated for a row.
+/// Collects the keys of one block while its values are appended to the output by the same call;
+/// [`finish`](Self::finish) then appends the keys. Reused from block to block, so that nothing is allocated for a row.
 #[derive(Debug, Default)]
 pub struct BlockBuilder {
     /// The internal keys, one after the other.

@@ -135,6 +135,17 @@ impl Block {
         self.bytes.get(keys + from..keys + to).unwrap_or(&[])
     }
 
+    /// The same key as the front of 32 bytes that can be copied by a few instructions, with its length; `None` if it
+    /// is longer than they are, or lies too near to the block's end.
+    #[inline]
+    pub fn key_suffix_short(&self, i: usize) -> Option<(&[u8; 32], usize)> {
+        let keys = self.values_len as usize + self.prefix_len as usize;
+        let (starts, _) = self.starts();
+        let (from, to) = self.range(starts, i);
+        let chunk = self.bytes.get(keys + from..)?.first_chunk::<32>()?;
+        (to - from <= 32).then_some((chunk, to - from))
+    }
+
     /// The value of entry `i`.
     #[inline]
     pub fn value(&self, i: usize) -> &[u8] {

@@ -1,3 +1,5 @@
+//! Blocks against the entries they were built from: searches, slices, and damaged bytes.
+
 use std::sync::Arc;
 
 use proptest::prelude::*;

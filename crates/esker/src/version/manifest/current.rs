@@ -59,7 +59,7 @@ pub(super) fn read(fs: &dyn Fs, dir: &Path) -> Result<u64> {
 /// What it means that a folder has no `CURRENT`.
 fn without_current(fs: &dyn Fs, dir: &Path) -> Error {
     let names = match fs.exists(dir) {
-        Ok(false) => return Error::new(ErrorKind::NotFound, "there is no such folder").in_file(dir),
+        Ok(false) => return Error::new(ErrorKind::NotFound, "there is no database").in_file(dir),
         Ok(true) => fs.list(dir),
         Err(error) => Err(error),
     };
@@ -99,7 +99,7 @@ fn without_current(fs: &dyn Fs, dir: &Path) -> Error {
         return Error::invalid(format!("the folder is not empty ({name}) and holds no database"))
             .in_file(dir);
     }
-    Error::new(ErrorKind::NotFound, "the folder holds no database").in_file(dir)
+    Error::new(ErrorKind::NotFound, "there is no database").in_file(dir)
 }
 
 #[cfg(test)]

@@ -25,7 +25,7 @@ pub(crate) mod test_fs;
 #[cfg(test)]
 mod tests;
 
-pub use reader::{Recovered, TornTail, fuzz_manifest, recover};
+pub use reader::{Recovered, TornTail, fuzz_manifest, recover, visit};
 pub use writer::ManifestWriter;
 
 use super::edit::VersionEdit;
@@ -44,7 +44,7 @@ const PAYLOAD_LEN_MAX: usize = 256 << 20;
 /// What a record's edits are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-enum RecordKind {
+pub enum RecordKind {
     /// A part of the snapshot, with more to come.
     Snapshot = 1,
     /// The last part of the snapshot.

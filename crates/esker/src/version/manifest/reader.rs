@@ -46,6 +46,18 @@ pub struct Recovered {
 /// written by a newer version. `Corruption`, with file and offset: the manifest is missing or damaged anywhere but
 /// in a torn last record.
 pub fn recover(fs: &dyn Fs, dir: &Path) -> Result<Recovered> {
+    read(fs, dir, &mut |_, _, _| {})
+}
+
+/// Gives every edit of the live manifest to `visitor`, with its record's offset and kind. Edits in front of a damage
+/// are given before its error; errors as for [`recover`].
+pub fn visit(fs: &dyn Fs, dir: &Path, visitor: Visitor<'_>) -> Result<()> {
+    read(fs, dir, visitor).map(|_| ())
+}
+
+type Visitor<'a> = &'a mut dyn FnMut(u64, RecordKind, &VersionEdit);
+
+fn read(fs: &dyn Fs, dir: &Path, visitor: Visitor<'_>) -> Result<Recovered> {
     let number = current::read(fs, dir)?;
     let path = FileKind::Manifest(number).path(dir);
     let bytes = match fs.read_all(&path) {
@@ -55,11 +67,11 @@ pub fn recover(fs: &dyn Fs, dir: &Path) -> Result<Recovered> {
         }
         Err(error) => return Err(Error::io("can't read the manifest", error).in_file(&path)),
     };
-    parse(&bytes, number).map_err(|error| error.in_file(&path))
+    parse(&bytes, number, visitor).map_err(|error| error.in_file(&path))
 }
 
 /// The state that the bytes of manifest `number` describe.
-fn parse(bytes: &[u8], number: u64) -> Result<Recovered> {
+fn parse(bytes: &[u8], number: u64, visitor: Visitor<'_>) -> Result<Recovered> {
     let database_id = parse_header(bytes, number)?;
     let mut state = VersionState::new(database_id);
     let mut offset = HEADER_LEN;
@@ -69,7 +81,10 @@ fn parse(bytes: &[u8], number: u64) -> Result<Recovered> {
             torn_tail = Some(judge_tail(bytes, number, offset)?);
             break;
         };
-        let kind = apply(&mut state, payload, in_snapshot).map_err(|error| error.at_offset(offset as u64))?;
+        let kind = apply(&mut state, payload, in_snapshot, &mut |kind, edit| {
+            visitor(offset as u64, kind, edit);
+        })
+        .map_err(|error| error.at_offset(offset as u64))?;
         match kind {
             RecordKind::Snapshot => {}
             RecordKind::SnapshotEnd => in_snapshot = false,
@@ -170,7 +185,12 @@ fn judge_tail(bytes: &[u8], number: u64, offset: usize) -> Result<TornTail> {
     })
 }
 
-fn apply(state: &mut VersionState, mut payload: &[u8], in_snapshot: bool) -> Result<RecordKind> {
+fn apply(
+    state: &mut VersionState,
+    mut payload: &[u8],
+    in_snapshot: bool,
+    visitor: &mut dyn FnMut(RecordKind, &VersionEdit),
+) -> Result<RecordKind> {
     let malformed = || Error::corruption("a record of the manifest is malformed");
     let kind = match take_u8(&mut payload).ok_or_else(malformed)? {
         1 => RecordKind::Snapshot,
@@ -189,6 +209,7 @@ fn apply(state: &mut VersionState, mut payload: &[u8], in_snapshot: bool) -> Res
     let count = take_varint(&mut payload).ok_or_else(malformed)?;
     for _ in 0..count {
         let edit = VersionEdit::decode(take_slice(&mut payload).ok_or_else(malformed)?)?;
+        visitor(kind, &edit);
         state.apply(&edit)?;
     }
     if payload.is_empty() {
@@ -216,7 +237,7 @@ pub fn fuzz_manifest(bytes: &[u8], fix: bool) {
         }
         bytes = whole;
     }
-    if let Ok(recovered) = parse(&bytes, NUMBER) {
+    if let Ok(recovered) = parse(&bytes, NUMBER, &mut |_, _, _| {}) {
         assert!(
             recovered.manifest_number == NUMBER,
             "a manifest of another number was read"

@@ -327,11 +327,11 @@ fn newer_formats_are_unsupported_not_corrupt() {
 #[test]
 fn a_folder_without_a_database_is_told_apart_from_a_damaged_one() {
     let cases: [(&[&str], ErrorKind, &str); 8] = [
-        (&[], ErrorKind::NotFound, "holds no database"),
+        (&[], ErrorKind::NotFound, "there is no database"),
         (
             &["LOCK", "MANIFEST-000001", "CURRENT.tmp"],
             ErrorKind::NotFound,
-            "holds no database",
+            "there is no database",
         ),
         (&["thesis.txt", "LOCK"], ErrorKind::InvalidArgument, "thesis.txt"),
         (&["CURRENT.bak"], ErrorKind::InvalidArgument, "not empty"),
@@ -356,7 +356,7 @@ fn a_folder_without_a_database_is_told_apart_from_a_damaged_one() {
     let error = recover(&TestFs::default(), Path::new("/nowhere")).unwrap_err();
     assert_eq!(
         (error.kind(), error.message()),
-        (ErrorKind::NotFound, "there is no such folder")
+        (ErrorKind::NotFound, "there is no database")
     );
 }
 

@@ -97,33 +97,30 @@ fn overwriting_gigabytes_at_random() {
 }
 
 #[test]
+fn overwriting_six_million_rows_with_the_defaults() {
+    // The flash tests' small scale: 6M rows of 810 bytes.
+    overwrite(options(1), 6_000_000 * ROW_BYTES, 2, 12.0);
+}
+
+#[test]
 fn overwriting_with_slow_workers_waits_but_stays_in_shape() {
     let totals = overwrite(options(16), 1 << 30, 2, 4.0);
     assert!(totals.waits > 0, "it is too slow on purpose: {totals:?}");
 }
 
 #[test]
-#[cfg_attr(debug_assertions, ignore = "seconds in release, minutes without optimisation")]
-fn overwriting_a_terabyte_at_random() {
-    let four_times = ColumnFamilyOptions {
-        memtable_bytes: 128 << 20,
-        level_base_bytes: 1 << 30,
-        file_bytes: 256 << 20,
-        ..ColumnFamilyOptions::default()
+fn overwriting_a_large_database_at_random() {
+    // `make torture` asks for ten terabytes, which take about a minute of an optimised build.
+    let gib = std::env::var("ESKER_SIMULATED_GIB");
+    let gib: u64 = gib.map_or(16, |gib| gib.parse().expect("ESKER_SIMULATED_GIB is a number"));
+    let (default, larger) = (options(1), (gib / 256).clamp(1, 16));
+    let options = ColumnFamilyOptions {
+        memtable_bytes: default.memtable_bytes * larger,
+        level_base_bytes: default.level_base_bytes * larger,
+        file_bytes: default.file_bytes * larger,
+        ..default
     };
-    overwrite(four_times, 1 << 40, 4, 8.0);
-}
-
-#[test]
-#[ignore = "about a minute in release"]
-fn overwriting_ten_terabytes_at_random() {
-    let large = ColumnFamilyOptions {
-        memtable_bytes: 512 << 20,
-        level_base_bytes: 4 << 30,
-        file_bytes: 1 << 30,
-        ..ColumnFamilyOptions::default()
-    };
-    overwrite(large, 10 << 40, 4, 8.0);
+    overwrite(options, gib << 30, 4, 8.0);
 }
 
 #[test]

@@ -1,0 +1,32 @@
+//! What the commands do.
+
+mod compact;
+mod dump;
+mod families;
+mod get;
+mod scan;
+mod stats;
+mod verify;
+mod write;
+
+use crate::args::{Args, Command};
+use crate::failure::Result;
+use crate::output::Output;
+
+/// Runs the command; gives its exit code.
+pub fn run(args: &Args, output: &mut Output) -> Result<u8> {
+    let common = &args.common;
+    match &args.command {
+        Command::Put(put) => write::put(common, put, output),
+        Command::Delete(delete) => write::delete(common, delete, output),
+        Command::DeleteRange(range) => write::delete_range(common, range, output),
+        Command::Merge(merge) => write::merge(common, merge, output),
+        Command::Get(get) => get::run(common, get, output),
+        Command::Scan(scan) => scan::run(common, scan, output),
+        Command::Stats => stats::run(common, output),
+        Command::Dump(dump) => dump::run(common, dump, output),
+        Command::Verify(verify) => verify::run(common, verify, output),
+        Command::Compact(compact) => compact::run(common, compact, output),
+        Command::Families(families) => families::run(common, families, output),
+    }
+}

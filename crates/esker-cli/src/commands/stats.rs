@@ -1,0 +1,195 @@
+//! `stats`: describes column families, levels, sizes and log.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use esker::inspect::{DatabaseInfo, FamilyInfo, FileEntry, FileRole, Inspector, TableInfo};
+use serde_json::{Value, json};
+
+use crate::args::Common;
+use crate::database::{folder, reading};
+use crate::failure::{EXIT_OK, Result};
+use crate::output::{Output, human_bytes};
+
+pub fn run(common: &Common, output: &mut Output) -> Result<u8> {
+    let dir = Inspector::new(folder(common)?);
+    let facts = reading(common, |db, _| {
+        let mut families = BTreeMap::new();
+        for name in db.column_family_names() {
+            let property = |property| {
+                Ok::<_, crate::failure::Failure>(db.property(&db.column_family(&name)?, property)?)
+            };
+            let live = Live {
+                keys: property("estimate-keys")?.parse().unwrap_or(0),
+                rows_in_log: property("entries-active-memtable")?.parse().unwrap_or(0),
+                debt_bytes: property("pending-compaction-bytes")?.parse().unwrap_or(0),
+            };
+            families.insert(name, live);
+        }
+        Ok(Facts {
+            info: dir.describe()?,
+            files: dir.files()?,
+            last_sequence: db.last_sequence(),
+            families,
+        })
+    })?;
+    if output.json {
+        output.json_line(&facts.json())?;
+    } else {
+        facts.print(&folder(common)?.display().to_string(), output)?;
+    }
+    Ok(EXIT_OK)
+}
+
+struct Facts {
+    info: DatabaseInfo,
+    files: Vec<FileEntry>,
+    last_sequence: u64,
+    families: BTreeMap<String, Live>,
+}
+
+/// What only an open database knows.
+#[derive(Clone, Copy, Default)]
+struct Live {
+    keys: u64,
+    rows_in_log: u64,
+    debt_bytes: u64,
+}
+
+/// What adds up over tables.
+#[derive(Clone, Copy, Default)]
+struct Sum {
+    tables: u64,
+    size_bytes: u64,
+    entries: u64,
+    deletions: u64,
+    range_tombstones: u64,
+}
+
+impl Sum {
+    fn of<'a>(tables: impl IntoIterator<Item = &'a TableInfo>) -> Self {
+        tables.into_iter().fold(Self::default(), |sum, table| Self {
+            tables: sum.tables + 1,
+            size_bytes: sum.size_bytes + table.size_bytes,
+            entries: sum.entries + table.entries,
+            deletions: sum.deletions + table.deletions,
+            range_tombstones: sum.range_tombstones + table.range_tombstones,
+        })
+    }
+
+    fn json(&self) -> Value {
+        json!({
+            "tables": self.tables, "bytes": self.size_bytes, "entries": self.entries,
+            "deletions": self.deletions, "range_tombstones": self.range_tombstones,
+        })
+    }
+}
+
+fn levels(family: &FamilyInfo) -> BTreeMap<usize, Vec<&TableInfo>> {
+    let mut levels: BTreeMap<usize, Vec<_>> = BTreeMap::new();
+    for table in &family.tables {
+        levels.entry(table.level).or_default().push(table);
+    }
+    levels
+}
+
+impl Facts {
+    fn files_of(&self, role: FileRole) -> (u64, u64) {
+        let files = self.files.iter().filter(|file| file.role == Some(role));
+        files.fold((0, 0), |(count, bytes), file| {
+            (count + 1, bytes + file.size_bytes)
+        })
+    }
+
+    fn json(&self) -> Value {
+        let (wal_files, wal_bytes) = self.files_of(FileRole::Wal);
+        let (table_files, table_bytes) = self.files_of(FileRole::Table);
+        let families = self.info.families.iter().map(|family| {
+            let live = self.families.get(&family.name).copied().unwrap_or_default();
+            let levels = levels(family).into_iter().map(|(level, tables)| {
+                let mut sum = Sum::of(tables).json();
+                sum["level"] = level.into();
+                sum
+            });
+            let mut fields = Sum::of(&family.tables).json();
+            fields["id"] = family.id.into();
+            fields["name"] = family.name.clone().into();
+            fields["key_order"] = family.key_order.clone().into();
+            fields["merge_operator"] = family.merge_operator.clone().into();
+            fields["options"] = options_json(&family.options);
+            fields["estimated_keys"] = live.keys.into();
+            fields["rows_in_log"] = live.rows_in_log.into();
+            fields["pending_compaction_bytes"] = live.debt_bytes.into();
+            fields["levels"] = levels.collect();
+            fields
+        });
+        json!({
+            "database_id": format!("{:032x}", self.info.database_id),
+            "last_sequence": self.last_sequence,
+            "table_files": table_files, "table_bytes": table_bytes,
+            "wal_files": wal_files, "wal_bytes": wal_bytes,
+            "families": families.collect::<Vec<_>>(),
+        })
+    }
+
+    fn print(&self, path: &str, out: &mut Output) -> io::Result<()> {
+        let (wal_files, wal_bytes) = self.files_of(FileRole::Wal);
+        let (table_files, table_bytes) = self.files_of(FileRole::Table);
+        writeln!(out, "database       {path}")?;
+        writeln!(out, "id             {:032x}", self.info.database_id)?;
+        writeln!(out, "last sequence  {}", self.last_sequence)?;
+        writeln!(
+            out,
+            "tables         {} in {table_files} files",
+            human_bytes(table_bytes)
+        )?;
+        writeln!(
+            out,
+            "log            {} in {wal_files} files",
+            human_bytes(wal_bytes)
+        )?;
+        for family in &self.info.families {
+            let live = self.families.get(&family.name).copied().unwrap_or_default();
+            let operator = family.merge_operator.as_deref().unwrap_or("none");
+            writeln!(out, "\ncolumn family {}", family.name)?;
+            writeln!(out, "  key order {}, merge operator {operator}", family.key_order)?;
+            writeln!(
+                out,
+                "  about {} keys, {} rows only in the log",
+                live.keys, live.rows_in_log
+            )?;
+            writeln!(out, "  {} wait for compaction", human_bytes(live.debt_bytes))?;
+            if family.tables.is_empty() {
+                continue;
+            }
+            writeln!(
+                out,
+                "  level  tables        size      entries    deletions  range tombstones"
+            )?;
+            let all = Sum::of(&family.tables);
+            let rows = levels(family)
+                .into_iter()
+                .map(|(level, tables)| (level.to_string(), Sum::of(tables)));
+            for (name, sum) in rows.chain([("all".to_owned(), all)]) {
+                writeln!(
+                    out,
+                    "  {name:>5}  {:>6}  {:>10}  {:>11}  {:>11}  {:>16}",
+                    sum.tables,
+                    human_bytes(sum.size_bytes),
+                    sum.entries,
+                    sum.deletions,
+                    sum.range_tombstones
+                )?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Stored settings as an object of texts.
+pub fn options_json(options: &str) -> Value {
+    let pairs = options.split(';').filter_map(|part| part.split_once('='));
+    pairs
+        .map(|(name, value)| (name.to_owned(), Value::from(value)))
+        .collect()
+}

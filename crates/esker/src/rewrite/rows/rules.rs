@@ -1,0 +1,75 @@
+//! What the drop rules need to know about a job.
+
+use std::sync::Arc;
+
+use crate::key::{FragmentedTombstones, KeyOrder, Sequence, key_head};
+use crate::merge::MergeOperator;
+
+/// What a compaction filter wants.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// The row stays.
+    Keep,
+    /// The key is deleted.
+    Remove,
+    /// The row gets this value.
+    Change(Vec<u8>),
+}
+
+/// A compaction filter: called with the output level, the user key and the value of each Put (or folded merge) that
+/// no snapshot sees.
+pub type Filter = Box<dyn FnMut(usize, &[u8], &[u8]) -> Decision + Send>;
+
+/// What the drop rules need to know about the job.
+#[derive(Default)]
+pub struct Rules {
+    /// The order of user keys.
+    pub order: KeyOrder,
+    /// The live snapshots, ascending.
+    pub snapshots: Vec<Sequence>,
+    /// Nothing older than the input exists for any key of its range.
+    pub bottommost: bool,
+    /// The level that is written.
+    pub level: usize,
+    /// The range tombstones of all inputs.
+    pub tombstones: Arc<FragmentedTombstones>,
+    /// The user key at which to stop (exclusive).
+    pub end: Option<Vec<u8>>,
+    /// Folds operands; without one they are kept as they are.
+    pub merge_operator: Option<Arc<dyn MergeOperator>>,
+    /// The user's filter.
+    pub filter: Option<Filter>,
+}
+
+impl Rules {
+    /// The stripe of `sequence`.
+    #[inline]
+    pub(super) fn stripe(&self, sequence: Sequence) -> usize {
+        stripe_of(&self.snapshots, sequence)
+    }
+
+    /// Whether the job ends before `user_key`; `end_head` is the `key_head` of its end.
+    #[inline]
+    pub(super) fn is_past_end(&self, end_head: u64, user_key: &[u8]) -> bool {
+        let Some(end) = &self.end else {
+            return false;
+        };
+        if self.order.is_bytewise() {
+            let head = key_head(user_key);
+            if head != end_head {
+                return head > end_head;
+            }
+        }
+        self.order.compare(user_key, end).is_ge()
+    }
+}
+
+/// The number of snapshots that don't see `sequence`.
+#[inline]
+pub(super) fn stripe_of(snapshots: &[Sequence], sequence: Sequence) -> usize {
+    match snapshots {
+        [] => 0,
+        [.., last] if sequence > *last => snapshots.len(),
+        _ => snapshots.partition_point(|&snapshot| snapshot < sequence),
+    }
+}

@@ -1,0 +1,6 @@
+//! Edits of the manifest: any bytes are refused, or survive being encoded again.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|data: &[u8]| esker::version::fuzz_edit(data));

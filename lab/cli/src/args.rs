@@ -1,0 +1,232 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use esker_lab_core::engine::Compression;
+use esker_lab_core::size;
+use esker_lab_engines::Libraries;
+use esker_lab_workloads::Scale;
+
+/// Runs the published reports on this engine and its peers, and shows the result.
+#[derive(Parser)]
+#[command(name = "esker-lab", version, max_term_width = 110)]
+#[command(after_help = "Examples:\n  \
+    esker-lab run flash --engines rocksdb,leveldb --scale smoke\n  \
+    esker-lab run flash --only overwrite --memory 1GiB --repeat 3\n  \
+    esker-lab report results/ -o report/index.html\n\n\
+    `make peers` fetches the libraries of RocksDB and LevelDB; `esker-lab engines` shows what can run.")]
+pub struct Cli {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Subcommand)]
+pub enum Command {
+    /// Run a report's workloads and write one result file
+    Run(RunArgs),
+    /// Compare two result files row by row
+    Compare(CompareArgs),
+    /// Make one self-contained HTML page out of result files
+    Report(ReportArgs),
+    /// Measure what the disk and the memory can do at most
+    Limits(LimitsArgs),
+    /// Show which engines can run here, and how to get the others
+    Engines(LibraryArgs),
+    /// Run one job read from standard input (the lab starts this itself)
+    #[command(hide = true)]
+    Worker,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub enum Suite {
+    /// Report 004: bulk loads, overwrites and reads on flash storage, in db_bench's terms
+    Flash,
+}
+
+#[derive(Clone, Copy, PartialEq, ValueEnum)]
+pub enum ScaleArg {
+    /// Seconds; shows that everything works
+    Smoke,
+    /// Minutes; 2.5 million rows (2 GB) under 512 MiB of memory
+    Small,
+    /// Hours; the report's ratio of data to memory
+    Report,
+}
+
+impl From<ScaleArg> for Scale {
+    fn from(scale: ScaleArg) -> Scale {
+        match scale {
+            ScaleArg::Smoke => Scale::Smoke,
+            ScaleArg::Small => Scale::Small,
+            ScaleArg::Report => Scale::Report,
+        }
+    }
+}
+
+#[derive(Clone, Args)]
+pub struct LibraryArgs {
+    /// Library with RocksDB's C interface
+    #[arg(long, value_name = "FILE", default_value_os_t = Libraries::default().rocksdb)]
+    pub rocksdb_lib: PathBuf,
+
+    /// Library with LevelDB's C interface
+    #[arg(long, value_name = "FILE", default_value_os_t = Libraries::default().leveldb)]
+    pub leveldb_lib: PathBuf,
+}
+
+impl LibraryArgs {
+    pub fn libraries(&self) -> Libraries {
+        Libraries {
+            rocksdb: self.rocksdb_lib.clone(),
+            leveldb: self.leveldb_lib.clone(),
+        }
+    }
+}
+
+fn compression(text: &str) -> Result<Compression, String> {
+    Compression::ALL
+        .into_iter()
+        .find(|c| c.name() == text)
+        .ok_or_else(|| {
+            let names: Vec<_> = Compression::ALL.iter().map(|c| c.name()).collect();
+            format!("choose one of {}", names.join(", "))
+        })
+}
+
+#[derive(Args)]
+pub struct RunArgs {
+    /// Which report
+    #[arg(value_enum)]
+    pub suite: Suite,
+
+    /// Engines, comma-separated: `rocksdb` (its default variants), `rocksdb:direct` (one), `rocksdb:all`
+    #[arg(long, value_delimiter = ',', default_value = "rocksdb,leveldb")]
+    pub engines: Vec<String>,
+
+    /// How large and how long
+    #[arg(long, value_enum, default_value = "small")]
+    pub scale: ScaleArg,
+
+    /// Tests to run, comma-separated, or `all` [default: the report's five]
+    #[arg(long, value_delimiter = ',', value_name = "TESTS")]
+    pub only: Vec<String>,
+
+    /// Memory limit of each engine's process, page cache included [default: by scale]
+    #[arg(long, value_parser = size::parse, value_name = "SIZE")]
+    pub memory: Option<u64>,
+
+    /// Run without enforcing the memory limit; engines are still told of it
+    #[arg(long)]
+    pub no_limit: bool,
+
+    /// Rows to load [default: by scale]
+    #[arg(long)]
+    pub rows: Option<u64>,
+
+    /// Length of values, in bytes
+    #[arg(long, default_value_t = 800)]
+    pub value_bytes: usize,
+
+    /// Length of the read tests, in seconds [default: by scale]
+    #[arg(long)]
+    pub seconds: Option<f64>,
+
+    /// Longest that the measured part of a write test may take, in seconds [default: by scale]
+    #[arg(long)]
+    pub cap: Option<f64>,
+
+    /// Times over that overwriting tests rewrite the data
+    #[arg(long, default_value_t = 2.0)]
+    pub passes: f64,
+
+    /// Threads of the tests that take several
+    #[arg(long, default_value_t = 32)]
+    pub threads: usize,
+
+    /// Rows a second of readwhilewriting-paced's writer
+    #[arg(long, default_value_t = 10_000.0)]
+    pub writes_per_s: f64,
+
+    /// Compression, the same for all engines: none, report (zlib from level 2 on in write tests), lz4, zstd, zlib
+    #[arg(long, default_value = "none", value_parser = compression)]
+    pub compression: Compression,
+
+    /// Times to measure each row; engines alternate, medians are shown
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub repeat: u32,
+
+    /// Seed of all random choices
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+
+    /// Folder for the databases; put it on the storage that you want to measure
+    #[arg(long, default_value = "results/work")]
+    pub dir: PathBuf,
+
+    /// Keep the databases
+    #[arg(long)]
+    pub keep: bool,
+
+    /// Result file [default: results/<suite>-<scale>-<time>.json]
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+
+    /// Also write the HTML page here
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+
+    /// Memory allocator of all engines: `auto` (jemalloc if it is installed), `system`, or a library to preload
+    #[arg(long, default_value = "auto")]
+    pub allocator: String,
+
+    /// Leave out measuring the disk's and the memory's limits
+    #[arg(long)]
+    pub skip_limits: bool,
+
+    #[command(flatten)]
+    pub libraries: LibraryArgs,
+}
+
+#[derive(Args)]
+pub struct CompareArgs {
+    /// The earlier result file
+    pub before: PathBuf,
+
+    /// The later one
+    pub after: PathBuf,
+
+    /// Exit with 1 if any throughput fell by more than this many percent
+    #[arg(long, value_name = "PERCENT")]
+    pub fail_below: Option<f64>,
+}
+
+#[derive(Args)]
+pub struct ReportArgs {
+    /// Result files, or folders of them
+    #[arg(required = true)]
+    pub results: Vec<PathBuf>,
+
+    /// The page to write
+    #[arg(short, long, default_value = "report/index.html")]
+    pub output: PathBuf,
+}
+
+#[derive(Args)]
+pub struct LimitsArgs {
+    /// Folder on the storage to measure
+    #[arg(long, default_value = ".")]
+    pub dir: PathBuf,
+
+    /// Size of the file to read and write; make it larger than the disk's own cache
+    #[arg(long, default_value = "1GiB", value_parser = size::parse)]
+    pub size: u64,
+
+    /// Length of each measurement, in seconds
+    #[arg(long, default_value_t = 2.0)]
+    pub seconds: f64,
+
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}

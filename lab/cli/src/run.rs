@@ -1,0 +1,424 @@
+//! `esker-lab run`: jobs in alternating order, each in a process of its own; and the result file.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use esker_lab_core::cgroup::Group;
+use esker_lab_core::data::KEY_BYTES;
+use esker_lab_core::engine::Compression;
+use esker_lab_core::machine::Machine;
+use esker_lab_core::schema::{Row, Run, SCHEMA, Settings};
+use esker_lab_core::{Error, Result, figures, size};
+use esker_lab_engines::Registry;
+use esker_lab_engines::registry::Choice;
+use esker_lab_workloads::flash::{self, TESTS, Test};
+use esker_lab_workloads::{Scale, Spec};
+
+use crate::args::{ReportArgs, RunArgs, ScaleArg};
+use crate::jobs::{self, Allocator};
+use crate::show::Show;
+use crate::worker::{Job, Message};
+use crate::{interrupt, limits, table};
+
+fn unix_seconds() -> u64 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |d| d.as_secs())
+}
+
+fn tests(args: &RunArgs) -> Result<Vec<&'static Test>> {
+    match args.only.as_slice() {
+        [] => Ok(TESTS.iter().filter(|t| t.default).collect()),
+        [all] if all == "all" => Ok(TESTS.iter().collect()),
+        names => names.iter().map(|name| flash::test(name)).collect(),
+    }
+}
+
+/// The numbers of this run; each test's specification differs only in its name.
+fn spec(args: &RunArgs) -> Result<Spec> {
+    let sizes = Scale::from(args.scale).sizes(args.value_bytes, args.memory);
+    let spec = Spec {
+        test: String::new(),
+        rows: args.rows.unwrap_or(sizes.rows),
+        value_bytes: args.value_bytes,
+        compressibility: 0.5,
+        seed: args.seed,
+        threads: args.threads,
+        seconds: args.seconds.unwrap_or(sizes.seconds),
+        passes: args.passes,
+        cap_seconds: args.cap.unwrap_or(sizes.cap_seconds),
+        writes_per_s: args.writes_per_s,
+        memory_bytes: sizes.memory_bytes,
+        compression: args.compression,
+        interval_s: sizes.interval_s,
+    };
+    spec.validate()?;
+    Ok(spec)
+}
+
+fn scale_name(scale: ScaleArg) -> &'static str {
+    match scale {
+        ScaleArg::Smoke => "smoke",
+        ScaleArg::Small => "small",
+        ScaleArg::Report => "report",
+    }
+}
+
+/// The command that measures one row again.
+fn rerun(args: &RunArgs, spec: &Spec, choice: &Choice<'_>) -> String {
+    let mut command = format!(
+        "esker-lab run flash --engines {}:{} --only {} --scale {} --rows {} --memory {}MiB --seconds {} --cap {} \
+         --threads {} --compression {} --seed {}",
+        choice.engine.name(),
+        choice.variant.name,
+        spec.test,
+        scale_name(args.scale),
+        spec.rows,
+        spec.memory_bytes >> 20,
+        spec.seconds,
+        spec.cap_seconds,
+        spec.threads,
+        spec.compression.name(),
+        spec.seed,
+    );
+    if spec.value_bytes != 800 {
+        command.push_str(&format!(" --value-bytes {}", spec.value_bytes));
+    }
+    if args.no_limit {
+        command.push_str(" --no-limit");
+    }
+    command
+}
+
+/// A run under way.
+struct Session<'a> {
+    args: &'a RunArgs,
+    allocator: Allocator,
+    run: Run,
+    /// Memory limits can't be set here; said once.
+    unlimited: bool,
+}
+
+impl Session<'_> {
+    fn note(&mut self, note: String) {
+        if !self.run.notes.contains(&note) {
+            eprintln!("    note: {note}");
+            self.run.notes.push(note);
+        }
+    }
+
+    fn group(&mut self, memory_bytes: u64) -> Option<Group> {
+        if self.args.no_limit || self.unlimited {
+            return None;
+        }
+        match Group::create(&format!("esker-lab-{}", std::process::id()), memory_bytes) {
+            Ok(group) => Some(group),
+            Err(error) => {
+                self.unlimited = true;
+                self.note(format!(
+                    "{error}: engines are told to use {} but nothing holds them to it, and the page cache is not \
+                     limited",
+                    size::display(memory_bytes as f64)
+                ));
+                None
+            }
+        }
+    }
+
+    /// Runs one job; its row, if there is one, joins the run.
+    fn job(
+        &mut self,
+        choice: &Choice<'_>,
+        spec: &Spec,
+        repeat: u32,
+        number: usize,
+        count: usize,
+    ) -> Result<()> {
+        let label = format!("{}:{}", choice.engine.name(), choice.variant.name);
+        let mut title = format!("{:<22} {label}", spec.test);
+        if self.args.repeat > 1 {
+            title.push_str(&format!(" ({repeat} of {})", self.args.repeat));
+        }
+        let mut show = Show::new(number, count, &title);
+        let dir = self.args.dir.join(format!(
+            "{}-{}-{}-{repeat}",
+            std::process::id(),
+            spec.test,
+            label.replace(':', "-")
+        ));
+        std::fs::create_dir_all(&dir).map_err(|e| Error::io(dir.display(), &e))?;
+        let dir = dir.canonicalize().map_err(|e| Error::io(dir.display(), &e))?;
+        let group = self.group(spec.memory_bytes);
+        let job = Job {
+            engine: choice.engine.name().to_owned(),
+            variant: choice.variant.name.to_owned(),
+            spec: spec.clone(),
+            dir: dir.clone(),
+            group: group.as_ref().map(|g| g.path().to_owned()),
+            rocksdb_lib: self.args.libraries.rocksdb_lib.clone(),
+            leveldb_lib: self.args.libraries.leveldb_lib.clone(),
+        };
+        let message = jobs::run(&job, group.as_ref(), &self.allocator, &mut |p| show.progress(p));
+        if !self.args.keep {
+            let _ = std::fs::remove_dir_all(&dir);
+        }
+        let limit = group.as_ref().map_or(0, Group::limit_bytes);
+        let mut row = match message? {
+            Message::Row(row) => *row,
+            Message::Failed(why) => Row {
+                engine: job.engine,
+                variant: job.variant,
+                version: choice.engine.version().unwrap_or_default(),
+                workload: spec.test.clone(),
+                errors: 1,
+                error_messages: vec![why],
+                ..Row::default()
+            },
+            Message::Unable(why) => {
+                show.done(&format!("left out: {why}"));
+                self.note(format!("{label} was left out of {}: {why}", spec.test));
+                return Ok(());
+            }
+            Message::Stopped | Message::Progress(_) => {
+                show.done("stopped before there was a result");
+                return Ok(());
+            }
+        };
+        row.repeat = repeat;
+        row.memory_limit_bytes = limit;
+        row.rerun = rerun(self.args, spec, choice);
+        row.engine_settings
+            .push(("allocator".into(), self.allocator.name()));
+        show.done(&outcome(&row));
+        self.run.rows.push(row);
+        Ok(())
+    }
+}
+
+/// One line about a finished row.
+fn outcome(row: &Row) -> String {
+    if row.errors > 0 {
+        return format!("FAILED: {}", row.error_messages.join("; "));
+    }
+    let mut line = format!(
+        "{} ops/s, p99 {}",
+        figures::count(row.ops_per_s),
+        figures::micros(row.p99_us)
+    );
+    if row.write_amplification > 0.0 {
+        line.push_str(&format!(
+            ", {:.2}x written, settled in {:.1} s",
+            row.write_amplification, row.settle_seconds
+        ));
+    }
+    if row.capped {
+        line.push_str(", ended by the time cap");
+    }
+    if row.partial {
+        line.push_str(", stopped early");
+    }
+    line
+}
+
+/// Warns when the disk may not hold what a test needs.
+fn check_space(dir: &Path, spec: &Spec) -> Result<()> {
+    let needed = spec.data_bytes() * 4;
+    match size::free_bytes(dir) {
+        Some(free) if free < needed => Err(Error::usage(format!(
+            "{} has {} free; a test of {} rows may need {} (compactions keep old and new files for a while): choose \
+             fewer --rows or another --dir",
+            dir.display(),
+            size::display(free as f64),
+            spec.rows,
+            size::display(needed as f64)
+        ))),
+        _ => Ok(()),
+    }
+}
+
+fn settings(args: &RunArgs, spec: &Spec) -> Settings {
+    Settings {
+        suite: "flash".into(),
+        scale: scale_name(args.scale).into(),
+        rows: spec.rows,
+        key_bytes: KEY_BYTES,
+        value_bytes: spec.value_bytes,
+        compressibility: spec.compressibility,
+        memory_bytes: spec.memory_bytes,
+        seed: spec.seed,
+        compression: spec.compression.name().into(),
+        repeat: args.repeat,
+    }
+}
+
+/// Engines that can run here; what can't is noted. Fails if none can.
+fn choices<'a>(registry: &'a Registry, session: &mut Session<'_>) -> Result<Vec<Choice<'a>>> {
+    let mut choices: Vec<Choice<'a>> = Vec::new();
+    for name in &session.args.engines {
+        let chosen = registry.choose(name.trim())?;
+        match chosen.first().map(|c| c.engine.version()) {
+            Some(Err(error)) => session.note(format!("{name} can't run here: {error}")),
+            _ => choices.extend(chosen),
+        }
+    }
+    if choices.is_empty() {
+        return Err(Error::usage(
+            "none of these engines can run here; `esker-lab engines` shows what can",
+        ));
+    }
+    Ok(choices)
+}
+
+pub fn run(args: &RunArgs) -> Result<ExitCode> {
+    let tests = tests(args)?;
+    let base = spec(args)?;
+    let registry = Registry::new(&args.libraries.libraries());
+    std::fs::create_dir_all(&args.dir).map_err(|e| Error::io(args.dir.display(), &e))?;
+    check_space(&args.dir, &base)?;
+    let started = unix_seconds();
+    let mut session = Session {
+        args,
+        allocator: Allocator::find(&args.allocator)?,
+        run: Run {
+            schema: SCHEMA,
+            lab_version: env!("CARGO_PKG_VERSION").into(),
+            started_unix_s: started,
+            command: std::env::args()
+                .enumerate()
+                .map(|(i, arg)| if i == 0 { "esker-lab".into() } else { arg })
+                .collect::<Vec<_>>()
+                .join(" "),
+            machine: Machine::look(&args.dir),
+            settings: settings(args, &base),
+            ..Run::default()
+        },
+        unlimited: false,
+    };
+    if cfg!(debug_assertions) {
+        session.note("this is a debug build of the lab: its own engines are slow in it".into());
+    }
+    if session.allocator.preload.is_none() && args.allocator == "auto" {
+        session.note("jemalloc is not installed: all engines use the system's allocator".into());
+    }
+    if args.compression == Compression::Report {
+        session.note(
+            "compression as in the report: zlib from level 2 on in write tests (LevelDB: snappy)".into(),
+        );
+    }
+    let choices = choices(&registry, &mut session)?;
+    interrupt::in_parent();
+    if !args.skip_limits {
+        let (bytes, seconds) = if args.scale == ScaleArg::Smoke {
+            (32 << 20, 0.05)
+        } else {
+            (1 << 30, 1.0)
+        };
+        session.run.limits = Some(limits::measure(&args.dir, bytes, seconds)?);
+    }
+    let json = args
+        .json
+        .clone()
+        .unwrap_or_else(|| PathBuf::from(format!("results/flash-{}-{started}.json", scale_name(args.scale))));
+    let count = tests.len() * choices.len() * args.repeat as usize;
+    let mut number = 0;
+    'all: for test in &tests {
+        let spec = Spec {
+            test: test.name.into(),
+            ..base.clone()
+        };
+        for repeat in 1..=args.repeat {
+            for choice in &choices {
+                if interrupt::stopped() {
+                    break 'all;
+                }
+                number += 1;
+                session.job(choice, &spec, repeat, number, count)?;
+                // After every row, so that nothing that took an hour is lost.
+                session.run.partial = true;
+                session.run.write(&json)?;
+            }
+        }
+    }
+    session.run.partial = interrupt::stopped();
+    session.run.write(&json)?;
+    if !args.keep {
+        let _ = std::fs::remove_dir(&args.dir);
+    }
+    finish(&session.run, args, &json)
+}
+
+/// Prints the table and says where the results are.
+fn finish(run: &Run, args: &RunArgs, json: &Path) -> Result<ExitCode> {
+    println!("\n{}", table::results(run));
+    if run.rows.iter().any(|r| r.capped || r.partial) {
+        println!("* ended by the time cap or by the user; the rate is of the time measured");
+    }
+    if run.settings.compression == "none" {
+        println!("No compression anywhere, so that all engines do the same work; see --compression.");
+    }
+    for row in run.rows.iter().filter(|r| r.errors > 0) {
+        println!(
+            "FAILED {} {}: {}",
+            row.workload,
+            row.label(),
+            row.error_messages.join("; ")
+        );
+    }
+    if run.partial {
+        println!("Partial: the run was stopped.");
+    }
+    println!("Results: {}", json.display());
+    if let Some(html) = &args.html {
+        write_page(std::slice::from_ref(run), html)?;
+    }
+    let failed = run.rows.iter().any(|r| r.errors > 0);
+    Ok(if failed {
+        ExitCode::FAILURE
+    } else if run.partial {
+        ExitCode::from(130)
+    } else {
+        ExitCode::SUCCESS
+    })
+}
+
+fn write_page(runs: &[Run], path: &Path) -> Result<()> {
+    let html = esker_lab_report::render(runs)?;
+    if let Some(parent) = path.parent().filter(|p| !p.as_os_str().is_empty()) {
+        std::fs::create_dir_all(parent).map_err(|e| Error::io(parent.display(), &e))?;
+    }
+    std::fs::write(path, html).map_err(|e| Error::io(path.display(), &e))?;
+    println!("Page: {}", path.display());
+    Ok(())
+}
+
+/// `esker-lab report`: result files into one page.
+pub fn report(args: &ReportArgs) -> Result<ExitCode> {
+    let mut files = Vec::new();
+    for path in &args.results {
+        if path.is_dir() {
+            let entries = path.read_dir().map_err(|e| Error::io(path.display(), &e))?;
+            files.extend(
+                entries
+                    .flatten()
+                    .map(|e| e.path())
+                    .filter(|p| p.extension().is_some_and(|e| e == "json")),
+            );
+        } else {
+            files.push(path.clone());
+        }
+    }
+    files.sort();
+    let mut runs = Vec::new();
+    for file in &files {
+        runs.push(Run::read(file)?);
+    }
+    if runs.is_empty() {
+        return Err(Error::usage(
+            "there is no result file there; `esker-lab run flash` makes one",
+        ));
+    }
+    runs.sort_by_key(|run| run.started_unix_s);
+    write_page(&runs, &args.output)?;
+    Ok(ExitCode::SUCCESS)
+}

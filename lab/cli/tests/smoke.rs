@@ -1,0 +1,171 @@
+//! The program end to end: runs, compares, makes a page; with the peers too when their libraries are there.
+
+// A test of a program has to start it, and its helpers are test code that clippy does not see as such.
+#![allow(clippy::disallowed_methods, clippy::unwrap_used)]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use esker_lab_core::schema::Run;
+
+fn lab(dir: &Path, args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_esker-lab"))
+        .current_dir(dir)
+        .args(args)
+        .output()
+        .unwrap()
+}
+
+fn text(output: &Output) -> String {
+    format!(
+        "{}{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    )
+}
+
+/// A folder on the disk that holds this crate, for temporary file systems may refuse direct I/O.
+fn folder() -> tempfile::TempDir {
+    tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
+}
+
+fn quick<'a>(engines: &'a str, json: &'a str) -> Vec<&'a str> {
+    vec![
+        "run",
+        "flash",
+        "--engines",
+        engines,
+        "--scale",
+        "smoke",
+        "--rows",
+        "2000",
+        "--seconds",
+        "0.1",
+        "--threads",
+        "4",
+        "--memory",
+        "256MiB",
+        "--json",
+        json,
+    ]
+}
+
+#[test]
+fn runs_compares_and_reports() {
+    let dir = folder();
+    let mut args = quick("memory,null", "a.json");
+    args.extend(["--repeat", "2", "--html", "page/index.html"]);
+    let output = lab(dir.path(), &args);
+    assert!(output.status.success(), "{}", text(&output));
+    assert!(text(&output).contains("readwhilewriting"), "{}", text(&output));
+
+    let run = Run::read(&dir.path().join("a.json")).unwrap();
+    assert_eq!(run.rows.len(), 5 * 2 * 2);
+    assert!(!run.partial && run.limits.is_some());
+    assert!(
+        run.rows.iter().all(|r| r.is_good() && r.rerun.contains("--only")),
+        "{:?}",
+        run.rows[0]
+    );
+    // Engines alternate: A B A B.
+    let order: Vec<_> = run.rows[..4]
+        .iter()
+        .map(|r| (r.engine.as_str(), r.repeat))
+        .collect();
+    assert_eq!(order, [("memory", 1), ("null", 1), ("memory", 2), ("null", 2)]);
+    let limited = run.rows.iter().all(|r| r.memory_limit_bytes == 256 << 20);
+    let said = run
+        .notes
+        .iter()
+        .any(|n| n.contains("no memory limit can be set here"));
+    assert!(
+        limited != said,
+        "a limit is set, or the run says plainly that it is not: {:?}",
+        run.notes
+    );
+    assert!(!dir.path().join("results/work").exists(), "databases are removed");
+    assert!(
+        std::fs::read_to_string(dir.path().join("page/index.html"))
+            .unwrap()
+            .contains("overwrite")
+    );
+
+    let output = lab(dir.path(), &["compare", "a.json", "a.json", "--fail-below", "5"]);
+    assert!(
+        output.status.success() && text(&output).contains("+0.0%"),
+        "{}",
+        text(&output)
+    );
+    let output = lab(dir.path(), &["report", "."]);
+    assert!(
+        output.status.success() && dir.path().join("report/index.html").exists(),
+        "{}",
+        text(&output)
+    );
+}
+
+#[test]
+fn mistakes_are_answered_with_what_to_do() {
+    let dir = folder();
+    for (args, code, answer) in [
+        (
+            vec!["run", "flash", "--engines", "oracle"],
+            2,
+            "there are rocksdb",
+        ),
+        (
+            vec!["run", "flash", "--engines", "memory", "--only", "fillslowly"],
+            2,
+            "readrandom",
+        ),
+        (
+            vec!["run", "flash", "--engines", "memory", "--memory", "lots"],
+            2,
+            "512MiB",
+        ),
+        (
+            vec!["run", "flash", "--engines", "rocksdb", "--rocksdb-lib", "no.so"],
+            2,
+            "make peers",
+        ),
+        (vec!["compare", "no.json", "no.json"], 1, "no.json"),
+        (vec!["report", "no-such-folder"], 1, "no-such-folder"),
+    ] {
+        let output = lab(dir.path(), &args);
+        assert_eq!(output.status.code(), Some(code), "{args:?}: {}", text(&output));
+        assert!(text(&output).contains(answer), "{args:?}: {}", text(&output));
+    }
+}
+
+#[test]
+fn peers_run_where_their_libraries_are() {
+    let peers = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../peers");
+    let (rocksdb, leveldb) = (peers.join("librocksdb.so"), peers.join("libleveldb.so"));
+    if !rocksdb.exists() || !leveldb.exists() {
+        println!("skipped: no peers; scripts/fetch-peers.sh fetches them");
+        return;
+    }
+    let dir = folder();
+    let mut args = quick("rocksdb:all,leveldb", "peers.json");
+    let (rocksdb, leveldb) = (rocksdb.display().to_string(), leveldb.display().to_string());
+    args.extend([
+        "--only",
+        "all",
+        "--skip-limits",
+        "--rocksdb-lib",
+        &rocksdb,
+        "--leveldb-lib",
+        &leveldb,
+    ]);
+    let output = lab(dir.path(), &args);
+    assert!(output.status.success(), "{}", text(&output));
+    let run = Run::read(&dir.path().join("peers.json")).unwrap();
+    // Everything but LevelDB's merge, which it does not have.
+    assert_eq!(run.rows.len(), 16 * 6 - 1, "{}", text(&output));
+    assert!(
+        run.notes
+            .iter()
+            .any(|n| n.contains("leveldb:default was left out of mergerandom"))
+    );
+    assert!(run.rows.iter().all(|r| r.verified_reads > 0));
+}

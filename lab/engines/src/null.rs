@@ -1,0 +1,143 @@
+//! The engine that does nothing: what a workload costs on it is what the harness costs.
+//!
+//! Reads make the value that the load would have written, so that the check of it is measured too.
+
+use std::path::Path;
+
+use esker_lab_core::data::{self, Values};
+use esker_lab_core::engine::{Database, Durability, Engine, OpenSettings, Session, Start, Variant};
+use esker_lab_core::{Error, Result};
+
+/// The engine.
+pub struct Null;
+
+const VARIANTS: &[Variant] = &[Variant {
+    name: "default",
+    about: "keeps nothing: the cost of the harness",
+    default: true,
+}];
+
+/// Must be the lab's default seed and value, since an engine is not told them; other settings make every read fail,
+/// which `keeps_data` keeps the harness from minding.
+const SEED: u64 = 1;
+const VALUE_BYTES: usize = 800;
+
+impl Engine for Null {
+    fn name(&self) -> &'static str {
+        "null"
+    }
+
+    fn variants(&self) -> &'static [Variant] {
+        VARIANTS
+    }
+
+    fn version(&self) -> Result<String> {
+        Ok(env!("CARGO_PKG_VERSION").to_owned())
+    }
+
+    fn keeps_data(&self) -> bool {
+        false
+    }
+
+    fn open(&self, _: &Path, _: &str, settings: &OpenSettings) -> Result<Box<dyn Database>> {
+        let rows = settings.data_bytes / (VALUE_BYTES + data::KEY_BYTES) as u64;
+        Ok(Box::new(Nothing {
+            values: Values::new(SEED, VALUE_BYTES, 0.5),
+            rows,
+        }))
+    }
+}
+
+struct Nothing {
+    values: Values,
+    rows: u64,
+}
+
+impl Database for Nothing {
+    fn session(&self) -> Result<Box<dyn Session + '_>> {
+        Ok(Box::new(Idle {
+            database: self,
+            value: vec![0; VALUE_BYTES],
+        }))
+    }
+
+    fn flush(&self) -> Result<()> {
+        Ok(())
+    }
+
+    fn compact_all(&self) -> Result<()> {
+        Ok(())
+    }
+
+    fn is_idle(&self) -> Result<bool> {
+        Ok(true)
+    }
+
+    fn stats(&self) -> String {
+        String::new()
+    }
+
+    fn applied(&self) -> Vec<(String, String)> {
+        Vec::new()
+    }
+
+    fn close(self: Box<Self>) -> Result<()> {
+        Ok(())
+    }
+}
+
+struct Idle<'a> {
+    database: &'a Nothing,
+    value: Vec<u8>,
+}
+
+impl Session for Idle<'_> {
+    fn put(&mut self, key: &[u8], value: &[u8], _: Durability) -> Result<()> {
+        std::hint::black_box((key, value));
+        Ok(())
+    }
+
+    fn put_batch(&mut self, rows: &[(&[u8], &[u8])], _: Durability) -> Result<()> {
+        std::hint::black_box(rows);
+        Ok(())
+    }
+
+    fn get(&mut self, key: &[u8], found: &mut dyn FnMut(&[u8])) -> Result<bool> {
+        let Some(row) = data::row_of(key) else {
+            return Ok(false);
+        };
+        self.database.values.write(row, 0, &mut self.value);
+        found(&self.value);
+        Ok(true)
+    }
+
+    fn delete(&mut self, key: &[u8], _: Durability) -> Result<()> {
+        std::hint::black_box(key);
+        Ok(())
+    }
+
+    fn merge(&mut self, key: &[u8], operand: &[u8], _: Durability) -> Result<()> {
+        std::hint::black_box((key, operand));
+        Ok(())
+    }
+
+    fn scan(&mut self, start: Start<'_>, row: &mut dyn FnMut(&[u8], &[u8]) -> bool) -> Result<()> {
+        let last = self.database.rows.saturating_sub(1);
+        let mut at = match start {
+            Start::At(key) => data::row_of(key).ok_or_else(|| Error::usage("not one of the lab's keys"))?,
+            Start::First => 0,
+            Start::Last => last,
+        };
+        loop {
+            self.database.values.write(at, 0, &mut self.value);
+            if !row(&data::key(at), &self.value) {
+                return Ok(());
+            }
+            at = match start {
+                Start::Last if at > 0 => at - 1,
+                Start::First | Start::At(_) if at < last => at + 1,
+                _ => return Ok(()),
+            };
+        }
+    }
+}

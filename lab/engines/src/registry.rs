@@ -1,0 +1,119 @@
+//! The engines by name.
+
+use std::path::PathBuf;
+
+use esker_lab_core::engine::{Engine, Variant};
+use esker_lab_core::{Error, Result};
+
+use crate::{esker::Esker, leveldb::LevelDb, memory::Memory, null::Null, rocksdb::RocksDb};
+
+/// Where the peers' libraries are.
+#[derive(Clone, Debug)]
+pub struct Libraries {
+    /// A library with RocksDB's C interface.
+    pub rocksdb: PathBuf,
+    /// A library with LevelDB's C interface.
+    pub leveldb: PathBuf,
+}
+
+impl Default for Libraries {
+    fn default() -> Self {
+        Libraries {
+            rocksdb: "peers/librocksdb.so".into(),
+            leveldb: "peers/libleveldb.so".into(),
+        }
+    }
+}
+
+/// All engines.
+pub struct Registry {
+    engines: Vec<Box<dyn Engine>>,
+}
+
+/// An engine set up one way.
+#[derive(Clone, Copy)]
+pub struct Choice<'a> {
+    /// The engine.
+    pub engine: &'a dyn Engine,
+    /// The way.
+    pub variant: &'static Variant,
+}
+
+impl Registry {
+    /// Every engine, in the order in which results show them. Libraries are loaded when first used.
+    pub fn new(libraries: &Libraries) -> Self {
+        Registry {
+            engines: vec![
+                Box::new(Esker),
+                Box::new(RocksDb::new(&libraries.rocksdb)),
+                Box::new(LevelDb::new(&libraries.leveldb)),
+                Box::new(Memory),
+                Box::new(Null),
+            ],
+        }
+    }
+
+    /// The engines.
+    pub fn engines(&self) -> impl Iterator<Item = &dyn Engine> {
+        self.engines.iter().map(AsRef::as_ref)
+    }
+
+    /// The engine called `name`.
+    pub fn engine(&self, name: &str) -> Result<&dyn Engine> {
+        self.engines().find(|e| e.name() == name).ok_or_else(|| {
+            let names: Vec<_> = self.engines().map(Engine::name).collect();
+            Error::usage(format!(
+                "there is no engine `{name}`; there are {}",
+                names.join(", ")
+            ))
+        })
+    }
+
+    /// What `text` names: `rocksdb` is its default variants, `rocksdb:direct` one, `rocksdb:all` every one.
+    pub fn choose(&self, text: &str) -> Result<Vec<Choice<'_>>> {
+        let (name, variant) = match text.split_once(':') {
+            Some((name, variant)) => (name, Some(variant)),
+            None => (text, None),
+        };
+        let engine = self.engine(name)?;
+        let chosen: Vec<_> = engine
+            .variants()
+            .iter()
+            .filter(|v| match variant {
+                None => v.default,
+                Some("all") => true,
+                Some(wanted) => v.name == wanted,
+            })
+            .map(|variant| Choice { engine, variant })
+            .collect();
+        if chosen.is_empty() {
+            let names: Vec<_> = engine.variants().iter().map(|v| v.name).collect();
+            return Err(Error::usage(format!(
+                "{name} has no variant `{}`; it has {}",
+                variant.unwrap_or_default(),
+                names.join(", ")
+            )));
+        }
+        Ok(chosen)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn engines_are_chosen_by_name() {
+        let registry = Registry::new(&Libraries::default());
+        let names = |text| {
+            registry
+                .choose(text)
+                .map(|c| c.iter().map(|c| c.variant.name).collect::<Vec<_>>())
+        };
+        assert_eq!(names("rocksdb").unwrap(), ["buffered", "direct"]);
+        assert_eq!(names("rocksdb:blob").unwrap(), ["blob"]);
+        assert!(names("rocksdb:all").unwrap().len() > 4);
+        assert!(names("rocksdb:fast").unwrap_err().to_string().contains("direct"));
+        assert!(names("oracle").unwrap_err().to_string().contains("leveldb"));
+    }
+}

@@ -1,0 +1,131 @@
+//! The functions of RocksDB's `c.h` that the lab calls. The optional ones are settings that a drop-in replacement may
+//! not offer.
+
+use std::ffi::{c_char, c_double, c_int, c_uchar, c_void};
+
+use crate::capi::c_functions;
+
+/// Any of RocksDB's objects, which are only ever handled by address.
+pub(super) type Ptr = *mut c_void;
+
+/// `full_merge` of a merge operator: state, key, existing value (null without one), operands, success, new length.
+pub(super) type FullMerge = unsafe extern "C" fn(
+    *mut c_void,
+    *const c_char,
+    usize,
+    *const c_char,
+    usize,
+    *const *const c_char,
+    *const usize,
+    c_int,
+    *mut c_uchar,
+    *mut usize,
+) -> *mut c_char;
+
+/// `partial_merge`: state, key, operands, success, new length.
+pub(super) type PartialMerge = unsafe extern "C" fn(
+    *mut c_void,
+    *const c_char,
+    usize,
+    *const *const c_char,
+    *const usize,
+    c_int,
+    *mut c_uchar,
+    *mut usize,
+) -> *mut c_char;
+
+/// `delete_value`: state, what a merge returned, its length.
+pub(super) type DeleteValue = unsafe extern "C" fn(*mut c_void, *const c_char, usize);
+
+c_functions! {
+    /// The table.
+    Api, "rocksdb_";
+    required {
+        options_create() -> Ptr;
+        options_destroy(Ptr);
+        options_set_create_if_missing(Ptr, c_uchar);
+        readoptions_create() -> Ptr;
+        readoptions_destroy(Ptr);
+        writeoptions_create() -> Ptr;
+        writeoptions_destroy(Ptr);
+        writeoptions_set_sync(Ptr, c_uchar);
+        writeoptions_disable_WAL(Ptr, c_int);
+        flushoptions_create() -> Ptr;
+        flushoptions_destroy(Ptr);
+        open(Ptr, *const c_char, *mut *mut c_char) -> Ptr;
+        close(Ptr);
+        put(Ptr, Ptr, *const c_char, usize, *const c_char, usize, *mut *mut c_char);
+        delete(Ptr, Ptr, *const c_char, usize, *mut *mut c_char);
+        merge(Ptr, Ptr, *const c_char, usize, *const c_char, usize, *mut *mut c_char);
+        get_pinned(Ptr, Ptr, *const c_char, usize, *mut *mut c_char) -> Ptr;
+        pinnableslice_value(Ptr, *mut usize) -> *const c_char;
+        pinnableslice_destroy(Ptr);
+        write(Ptr, Ptr, Ptr, *mut *mut c_char);
+        writebatch_create() -> Ptr;
+        writebatch_destroy(Ptr);
+        writebatch_clear(Ptr);
+        writebatch_put(Ptr, *const c_char, usize, *const c_char, usize);
+        create_iterator(Ptr, Ptr) -> Ptr;
+        iter_destroy(Ptr);
+        iter_valid(Ptr) -> c_uchar;
+        iter_seek_to_first(Ptr);
+        iter_seek_to_last(Ptr);
+        iter_seek(Ptr, *const c_char, usize);
+        iter_next(Ptr);
+        iter_prev(Ptr);
+        iter_key(Ptr, *mut usize) -> *const c_char;
+        iter_value(Ptr, *mut usize) -> *const c_char;
+        iter_get_error(Ptr, *mut *mut c_char);
+        flush(Ptr, Ptr, *mut *mut c_char);
+        compact_range(Ptr, *const c_char, usize, *const c_char, usize);
+        property_value(Ptr, *const c_char) -> *mut c_char;
+        free(*mut c_void);
+        block_based_options_create() -> Ptr;
+        block_based_options_destroy(Ptr);
+        options_set_block_based_table_factory(Ptr, Ptr);
+    }
+    optional {
+        options_set_write_buffer_size(Ptr, usize);
+        options_set_max_write_buffer_number(Ptr, c_int);
+        options_set_max_background_jobs(Ptr, c_int);
+        options_set_max_subcompactions(Ptr, u32);
+        options_set_max_open_files(Ptr, c_int);
+        options_set_level0_file_num_compaction_trigger(Ptr, c_int);
+        options_set_level0_slowdown_writes_trigger(Ptr, c_int);
+        options_set_level0_stop_writes_trigger(Ptr, c_int);
+        options_set_num_levels(Ptr, c_int);
+        options_set_target_file_size_base(Ptr, u64);
+        options_set_max_bytes_for_level_base(Ptr, u64);
+        options_set_level_compaction_dynamic_level_bytes(Ptr, c_uchar);
+        options_set_disable_auto_compactions(Ptr, c_int);
+        options_set_memtable_vector_rep(Ptr);
+        options_set_allow_concurrent_memtable_write(Ptr, c_uchar);
+        options_set_use_direct_reads(Ptr, c_uchar);
+        options_set_use_direct_io_for_flush_and_compaction(Ptr, c_uchar);
+        options_set_bytes_per_sync(Ptr, u64);
+        options_set_compression(Ptr, c_int);
+        options_set_compression_per_level(Ptr, *const c_int, usize);
+        options_set_enable_blob_files(Ptr, c_uchar);
+        options_set_min_blob_size(Ptr, u64);
+        options_set_enable_blob_gc(Ptr, c_uchar);
+        options_set_blob_compression_type(Ptr, c_int);
+        options_set_merge_operator(Ptr, Ptr);
+        mergeoperator_create(
+            Ptr,
+            unsafe extern "C" fn(*mut c_void),
+            FullMerge,
+            PartialMerge,
+            DeleteValue,
+            unsafe extern "C" fn(*mut c_void) -> *const c_char
+        ) -> Ptr;
+        block_based_options_set_block_size(Ptr, usize);
+        block_based_options_set_block_cache(Ptr, Ptr);
+        block_based_options_set_filter_policy(Ptr, Ptr);
+        filterpolicy_create_bloom_full(c_double) -> Ptr;
+        cache_create_lru(usize) -> Ptr;
+        cache_create_hyper_clock(usize, usize) -> Ptr;
+        cache_destroy(Ptr);
+        readoptions_set_verify_checksums(Ptr, c_uchar);
+        readoptions_set_readahead_size(Ptr, usize);
+    }
+}

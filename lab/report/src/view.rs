@@ -1,0 +1,564 @@
+//! What the page shows, out of what was measured.
+
+use esker_lab_core::figures::{count, micros, three_digits, utc};
+use esker_lab_core::published;
+use esker_lab_core::schema::{Row, Run};
+use esker_lab_core::size;
+use esker_lab_core::summary::{self, Line};
+use serde::Serialize;
+
+/// Colours there are; the style sheet defines them for light and dark.
+const COLOURS: usize = 8;
+
+/// The page.
+#[derive(Serialize)]
+pub(crate) struct Page {
+    pub title: String,
+    pub figures: Vec<(&'static str, &'static str)>,
+    pub runs: Vec<RunView>,
+    /// For the script, not for the template.
+    #[serde(skip)]
+    pub charts: Vec<Chart>,
+}
+
+/// One result file.
+#[derive(Serialize)]
+pub(crate) struct RunView {
+    id: String,
+    title: String,
+    date: String,
+    partial: bool,
+    facts: Vec<(String, String)>,
+    limits: Vec<(String, String)>,
+    notes: Vec<String>,
+    command: String,
+    engines: Vec<Engine>,
+    report: Vec<ReportLine>,
+    workloads: Vec<Workload>,
+}
+
+/// An engine, set up one way, wherever it appears in a run.
+#[derive(Serialize)]
+pub(crate) struct Engine {
+    label: String,
+    version: String,
+    colour: usize,
+}
+
+/// A line of the report's table: its two engines in 2013, ours beside them.
+#[derive(Serialize)]
+pub(crate) struct ReportLine {
+    number: u32,
+    title: String,
+    anchor: String,
+    rocksdb: String,
+    rocksdb_text: String,
+    leveldb: String,
+    leveldb_text: String,
+    leveldb_ratio: String,
+    /// One for each engine of the run.
+    ours: Vec<Cell>,
+}
+
+#[derive(Serialize)]
+pub(crate) struct Cell {
+    ops_per_s: String,
+    ratio: String,
+    best: bool,
+    failed: bool,
+}
+
+/// One test.
+#[derive(Serialize)]
+pub(crate) struct Workload {
+    anchor: String,
+    name: String,
+    report_test: Option<u32>,
+    lines: Vec<LineView>,
+    has_baseline: bool,
+    /// Ids of charts; empty when there is too little to draw.
+    rate_chart: String,
+    latency_chart: String,
+    interval: String,
+}
+
+/// One engine in one test.
+#[derive(Serialize)]
+pub(crate) struct LineView {
+    label: String,
+    colour: usize,
+    ops_per_s: String,
+    spread: String,
+    ratio: String,
+    is_baseline: bool,
+    /// Length of the bar, in percent of the longest.
+    bar: String,
+    failed: bool,
+    error: String,
+    marks: String,
+    figures: Vec<String>,
+    settings: Vec<(String, String)>,
+    stats: String,
+    rerun: String,
+    notes: Vec<String>,
+}
+
+/// Column heads of [`LineView::figures`].
+const FIGURES: [(&str, &str); 14] = [
+    ("MB/s", "key and value bytes, in millions a second"),
+    ("p50", "median response time"),
+    ("p99", "99th percentile of response times"),
+    ("p99.9", "99.9th percentile of response times"),
+    ("max", "longest response time"),
+    ("slowest", "slowest interval over the average of all"),
+    (
+        "CPU us/op",
+        "user and system time an operation, settling included",
+    ),
+    ("read B/op", "bytes from storage an operation"),
+    ("written B/op", "bytes to storage an operation, settling included"),
+    (
+        "write amp",
+        "bytes to storage over key and value bytes written, settling included",
+    ),
+    ("settle", "until background work was idle"),
+    ("size", "database on disk at the end"),
+    ("peak size", "largest size seen"),
+    ("memory", "peak resident memory of the process"),
+];
+
+/// A chart's data.
+#[derive(Serialize)]
+pub(crate) struct Chart {
+    id: String,
+    kind: &'static str,
+    /// Seconds, or percentiles.
+    x: Vec<f64>,
+    series: Vec<Series>,
+}
+
+#[derive(Serialize)]
+struct Series {
+    label: String,
+    colour: usize,
+    y: Vec<Option<f64>>,
+}
+
+impl Page {
+    pub fn new(runs: &[Run]) -> Page {
+        let mut charts = Vec::new();
+        let views: Vec<_> = runs
+            .iter()
+            .enumerate()
+            .rev()
+            .map(|(i, run)| RunView::new(i, run, &mut charts))
+            .collect();
+        let title = match views.as_slice() {
+            [only] => only.title.clone(),
+            _ => "Esker lab".to_owned(),
+        };
+        Page {
+            title,
+            figures: FIGURES.to_vec(),
+            runs: views,
+            charts,
+        }
+    }
+}
+
+/// Engines that are there to measure the lab itself. They are shown, and nothing is compared with them.
+fn is_yardstick(label: &str) -> bool {
+    matches!(label, "null" | "memory")
+}
+
+fn or_dash(value: Option<f64>, show: impl Fn(f64) -> String) -> String {
+    value.filter(|v| *v != 0.0).map_or("–".into(), show)
+}
+
+fn facts(run: &Run) -> Vec<(String, String)> {
+    let (machine, settings) = (&run.machine, &run.settings);
+    let bytes = |b: u64| size::display(b as f64);
+    let enforced = run.rows.iter().map(|r| r.memory_limit_bytes).max().unwrap_or(0);
+    let limit = if enforced > 0 {
+        "enforced by a control group"
+    } else {
+        "told, not enforced"
+    };
+    let facts = [
+        ("Processor", format!("{} × {}", machine.cpus, machine.cpu)),
+        ("Memory of the machine", bytes(machine.memory_bytes)),
+        (
+            "Storage",
+            format!("{} on {}", machine.file_system, machine.device),
+        ),
+        ("Kernel", machine.kernel.clone()),
+        (
+            "Rows",
+            format!(
+                "{} of {} + {} B",
+                count(settings.rows as f64),
+                settings.key_bytes,
+                settings.value_bytes
+            ),
+        ),
+        (
+            "Data",
+            bytes(
+                settings
+                    .rows
+                    .saturating_mul((settings.key_bytes + settings.value_bytes) as u64),
+            ),
+        ),
+        (
+            "Memory for each engine",
+            format!("{} ({limit})", bytes(settings.memory_bytes)),
+        ),
+        ("Compression", settings.compression.clone()),
+        (
+            "Compressibility of values",
+            format!("{:.1}", settings.compressibility),
+        ),
+        ("Seed", settings.seed.to_string()),
+        ("Repetitions", settings.repeat.to_string()),
+        ("Scale", settings.scale.clone()),
+        ("Lab", run.lab_version.clone()),
+    ];
+    facts.map(|(name, value)| (name.to_owned(), value)).into()
+}
+
+fn limits(run: &Run) -> Vec<(String, String)> {
+    let Some(limits) = &run.limits else {
+        return Vec::new();
+    };
+    let rate = |bytes: f64| format!("{}/s", size::display(bytes));
+    let lines = [
+        (
+            "Sequential write, 1 MiB",
+            rate(limits.sequential_write_bytes_per_s),
+        ),
+        ("Sequential read, 1 MiB", rate(limits.sequential_read_bytes_per_s)),
+        (
+            "Random 4 KiB reads, 1 thread",
+            format!("{}/s", count(limits.random_reads_per_s_depth_1)),
+        ),
+        (
+            "Random 4 KiB reads, 32 threads",
+            format!("{}/s", count(limits.random_reads_per_s_depth_32)),
+        ),
+        ("4 KiB append and fdatasync, p50", micros(limits.fdatasync_p50_us)),
+        ("4 KiB append and fdatasync, p99", micros(limits.fdatasync_p99_us)),
+        ("Memory copy, 1 thread", rate(limits.memory_copy_bytes_per_s)),
+        (
+            "Memory latency",
+            format!("{} ns", three_digits(limits.memory_latency_ns)),
+        ),
+        (
+            "Page cache",
+            if limits.direct {
+                "bypassed"
+            } else {
+                "included: no direct I/O here"
+            }
+            .to_owned(),
+        ),
+    ];
+    lines.map(|(name, value)| (name.to_owned(), value)).into()
+}
+
+/// Engines in order of appearance, each with a colour of its own; Esker's is always the first.
+fn engines(rows: &[Row]) -> Vec<Engine> {
+    let mut engines: Vec<Engine> = Vec::new();
+    let mut next = 1;
+    for row in rows {
+        let label = row.label();
+        if engines.iter().any(|e| e.label == label) {
+            continue;
+        }
+        let colour = if row.engine == "esker" && !engines.iter().any(|e| e.colour == 0) {
+            0
+        } else {
+            next += 1;
+            (next - 2) % (COLOURS - 1) + 1
+        };
+        engines.push(Engine {
+            label,
+            version: row.version.clone(),
+            colour,
+        });
+    }
+    engines
+}
+
+impl RunView {
+    fn new(index: usize, run: &Run, charts: &mut Vec<Chart>) -> RunView {
+        let id = format!("run{index}");
+        let engines = engines(&run.rows);
+        let lines = summary::lines(&run.rows);
+        let mut names: Vec<&str> = Vec::new();
+        for line in &lines {
+            if !names.contains(&line.workload) {
+                names.push(line.workload);
+            }
+        }
+        let workloads: Vec<Workload> = names
+            .iter()
+            .map(|name| {
+                let of_workload: Vec<&Line<'_>> = lines.iter().filter(|l| l.workload == *name).collect();
+                Workload::new(&id, name, &of_workload, &engines, charts)
+            })
+            .collect();
+        RunView {
+            title: format!("Flash storage, {} scale", run.settings.scale),
+            date: utc(run.started_unix_s),
+            partial: run.partial,
+            facts: facts(run),
+            limits: limits(run),
+            notes: run.notes.clone(),
+            command: run.command.clone(),
+            report: report_lines(&id, &lines, &engines),
+            engines,
+            workloads,
+            id,
+        }
+    }
+}
+
+fn report_lines(id: &str, lines: &[Line<'_>], engines: &[Engine]) -> Vec<ReportLine> {
+    published::FLASH
+        .iter()
+        .filter(|p| lines.iter().any(|l| l.workload == p.workload))
+        .map(|p| {
+            let of_test: Vec<&Line<'_>> = lines.iter().filter(|l| l.workload == p.workload).collect();
+            let rate = |line: &Line<'_>| line.median(|r| r.ops_per_s);
+            let compared = of_test.iter().filter(|l| !is_yardstick(&l.label));
+            let best = compared.filter_map(|l| rate(l)).fold(0.0, f64::max);
+            let ours = engines
+                .iter()
+                .map(|engine| {
+                    let line = of_test.iter().find(|l| l.label == engine.label);
+                    let ops_per_s = line.and_then(|l| rate(l));
+                    Cell {
+                        ops_per_s: ops_per_s.map_or("–".into(), count),
+                        ratio: line
+                            .and_then(|l| l.ratio)
+                            .map_or(String::new(), |(r, _)| format!("{}×", three_digits(r))),
+                        best: ops_per_s == Some(best),
+                        failed: line.is_some_and(|l| l.failed()),
+                    }
+                })
+                .collect();
+            ReportLine {
+                number: p.number,
+                title: p.title.to_owned(),
+                anchor: format!("{id}-{}", p.workload),
+                rocksdb: count(p.rocksdb.ops_per_s),
+                rocksdb_text: p.rocksdb.text.to_owned(),
+                leveldb: count(p.leveldb.ops_per_s),
+                leveldb_text: p.leveldb.text.to_owned(),
+                leveldb_ratio: format!("{}×", three_digits(p.leveldb.ops_per_s / p.rocksdb.ops_per_s)),
+                ours,
+            }
+        })
+        .collect()
+}
+
+fn colour_of(engines: &[Engine], label: &str) -> usize {
+    engines.iter().find(|e| e.label == label).map_or(0, |e| e.colour)
+}
+
+impl Workload {
+    fn new(
+        id: &str,
+        name: &str,
+        lines: &[&Line<'_>],
+        engines: &[Engine],
+        charts: &mut Vec<Chart>,
+    ) -> Workload {
+        let anchor = format!("{id}-{name}");
+        let longest = |lines: &mut dyn Iterator<Item = &&Line<'_>>| {
+            lines
+                .filter_map(|l| l.median(|r| r.ops_per_s))
+                .fold(0.0, f64::max)
+        };
+        let longest = match longest(&mut lines.iter().filter(|l| !is_yardstick(&l.label))) {
+            0.0 => longest(&mut lines.iter()),
+            compared => compared,
+        };
+        let mut chart = |chart: Option<Chart>| {
+            chart.map_or(String::new(), |chart| {
+                let id = chart.id.clone();
+                charts.push(chart);
+                id
+            })
+        };
+        let interval = lines
+            .iter()
+            .filter_map(|l| l.typical())
+            .map(|r| r.interval_s)
+            .fold(0.0, f64::max);
+        Workload {
+            rate_chart: chart(rate_chart(&anchor, lines, engines)),
+            latency_chart: chart(latency_chart(&anchor, lines, engines)),
+            interval: three_digits(interval),
+            name: name.to_owned(),
+            report_test: published::flash(name).map(|p| p.number),
+            has_baseline: lines.iter().any(|l| l.is_baseline),
+            lines: lines.iter().map(|l| LineView::new(l, engines, longest)).collect(),
+            anchor,
+        }
+    }
+}
+
+impl LineView {
+    fn new(line: &Line<'_>, engines: &[Engine], longest: f64) -> LineView {
+        let ops_per_s = line.median(|r| r.ops_per_s);
+        let bytes = |v: f64| size::display(v);
+        let figure =
+            |figure: fn(&Row) -> f64, show: &dyn Fn(f64) -> String| or_dash(line.median(figure), show);
+        let shown = line.typical().or(line.rows.first().copied());
+        let mut marks = Vec::new();
+        if line.good().any(|r| r.capped) {
+            marks.push("ended by the time cap");
+        }
+        if line.good().any(|r| r.partial) {
+            marks.push("stopped early");
+        }
+        LineView {
+            label: line.label.clone(),
+            colour: colour_of(engines, &line.label),
+            ops_per_s: ops_per_s.map_or("failed".into(), count),
+            spread: line
+                .spread(|r| r.ops_per_s)
+                .map_or(String::new(), |s| format!("±{:.0} %", s * 100.0)),
+            ratio: line
+                .ratio
+                .map_or(String::new(), |(r, _)| format!("{}×", three_digits(r))),
+            is_baseline: line.is_baseline,
+            bar: format!(
+                "{:.2}",
+                ops_per_s.map_or(0.0, |v| (v / longest.max(f64::MIN_POSITIVE) * 100.0).min(100.0))
+            ),
+            failed: line.failed(),
+            error: line
+                .rows
+                .iter()
+                .flat_map(|r| r.error_messages.first())
+                .next()
+                .cloned()
+                .unwrap_or_default(),
+            marks: marks.join(", "),
+            figures: vec![
+                figure(|r| r.mb_per_s, &three_digits),
+                figure(|r| r.p50_us, &micros),
+                figure(|r| r.p99_us, &micros),
+                figure(|r| r.p999_us, &micros),
+                figure(|r| r.max_us, &micros),
+                figure(|r| r.slowest_interval_ratio, &|v| format!("{v:.2}")),
+                figure(|r| r.cpu_us_per_op_settled, &three_digits),
+                figure(|r| r.read_bytes_per_op, &count),
+                figure(|r| r.write_bytes_per_op_settled, &count),
+                figure(|r| r.write_amplification, &|v| format!("{v:.2}×")),
+                figure(|r| r.settle_seconds, &|v| format!("{v:.1} s")),
+                figure(|r| r.db_bytes as f64, &bytes),
+                figure(|r| r.peak_db_bytes as f64, &bytes),
+                figure(|r| r.rss_bytes as f64, &bytes),
+            ],
+            settings: shown.map_or(Vec::new(), |r| r.engine_settings.clone()),
+            stats: shown.map_or(String::new(), |r| r.engine_stats.trim().to_owned()),
+            rerun: shown.map_or(String::new(), |r| r.rerun.clone()),
+            notes: shown.map_or(Vec::new(), row_notes),
+        }
+    }
+}
+
+fn row_notes(row: &Row) -> Vec<String> {
+    let mut notes = row.notes.clone();
+    if row.merge_seconds > 0.0 {
+        notes.push(format!(
+            "{:.1} s loading and {:.1} s merging",
+            row.load_seconds, row.merge_seconds
+        ));
+    }
+    if row.writes_per_s > 0.0 {
+        notes.push(format!(
+            "the writer wrote {} rows/s, p99 {}",
+            count(row.writes_per_s),
+            micros(row.write_p99_us)
+        ));
+    }
+    if row.verified_reads > 0 {
+        notes.push(format!(
+            "{} reads checked byte by byte",
+            count(row.verified_reads as f64)
+        ));
+    }
+    notes
+}
+
+/// Intervals below which a line over time says nothing.
+const INTERVALS_MIN: usize = 3;
+
+/// Rates over time, one line an engine; `None` if no engine took long enough.
+fn rate_chart(anchor: &str, lines: &[&Line<'_>], engines: &[Engine]) -> Option<Chart> {
+    let rows: Vec<(&Line<'_>, &Row)> = lines
+        .iter()
+        .filter_map(|l| Some((*l, l.typical()?)))
+        .filter(|(_, r)| r.interval_rates.len() >= INTERVALS_MIN)
+        .collect();
+    let longest = rows.iter().map(|(_, r)| r.interval_rates.len()).max()?;
+    let interval_s = rows.first()?.1.interval_s;
+    Some(Chart {
+        id: format!("{anchor}-rate"),
+        kind: "rate",
+        x: (1..=longest).map(|i| i as f64 * interval_s).collect(),
+        series: rows
+            .iter()
+            .map(|(line, row)| Series {
+                label: line.label.clone(),
+                colour: colour_of(engines, &line.label),
+                y: (0..longest).map(|i| row.interval_rates.get(i).copied()).collect(),
+            })
+            .collect(),
+    })
+}
+
+/// Latency by percentile, one line an engine.
+fn latency_chart(anchor: &str, lines: &[&Line<'_>], engines: &[Engine]) -> Option<Chart> {
+    let rows: Vec<(&Line<'_>, &Row)> = lines
+        .iter()
+        .filter_map(|l| Some((*l, l.typical()?)))
+        .filter(|(_, r)| r.latency_curve.len() >= 3)
+        .collect();
+    let mut x: Vec<f64> = rows
+        .iter()
+        .flat_map(|(_, r)| r.latency_curve.iter().map(|p| p.0))
+        .filter(|p| *p < 100.0)
+        .collect();
+    x.sort_by(f64::total_cmp);
+    x.dedup();
+    if x.len() < 2 {
+        return None;
+    }
+    let series = rows
+        .iter()
+        .map(|(line, row)| Series {
+            label: line.label.clone(),
+            colour: colour_of(engines, &line.label),
+            // A logarithmic axis has no place for zero.
+            y: x.iter()
+                .map(|at| {
+                    row.latency_curve
+                        .iter()
+                        .find(|p| p.0 == *at)
+                        .map(|p| p.1.max(0.01))
+                })
+                .collect(),
+        })
+        .collect();
+    Some(Chart {
+        id: format!("{anchor}-latency"),
+        kind: "latency",
+        x,
+        series,
+    })
+}

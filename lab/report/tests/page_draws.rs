@@ -1,0 +1,189 @@
+//! Opens the page in headless Chromium and checks that every chart drew every line.
+//!
+//! Without a Chromium the test says so and passes, unless `ESKER_REQUIRE_CHROMIUM=1`.
+
+// A test of what a browser does has to start one, and its helpers are test code that clippy does not see as such.
+#![allow(clippy::disallowed_methods, clippy::unwrap_used)]
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use esker_lab_core::limits::Limits;
+use esker_lab_core::schema::{Row, Run, SCHEMA, Settings};
+
+const WORKLOADS: [&str; 3] = ["bulkload-random", "overwrite", "readrandom"];
+
+const ENGINES: [(&str, &str, f64); 4] = [
+    ("esker", "default", 300_000.0),
+    ("rocksdb", "buffered", 120_000.0),
+    ("rocksdb", "direct", 170_000.0),
+    ("leveldb", "default", 20_000.0),
+];
+
+/// A row whose lines no other row's cover.
+fn row(workload: &str, engine: &str, variant: &str, ops_per_s: f64, repeat: u32) -> Row {
+    let wave = |i: usize| 1.0 + 0.2 * ((i as f64) * 0.7 + ops_per_s).sin();
+    Row {
+        engine: engine.into(),
+        version: "1.2.3".into(),
+        variant: variant.into(),
+        workload: workload.into(),
+        repeat,
+        threads: 32,
+        ops: 1_000_000,
+        seconds: 30.0,
+        ops_per_s,
+        mb_per_s: ops_per_s * 810.0 / 1e6,
+        p50_us: 1e6 / ops_per_s,
+        p99_us: 2e7 / ops_per_s,
+        max_us: 1e9 / ops_per_s,
+        latency_curve: [0.0, 50.0, 90.0, 99.0, 99.9, 99.99, 100.0]
+            .iter()
+            .enumerate()
+            .map(|(i, &percent)| (percent, 1e6 / ops_per_s * 3f64.powi(i as i32)))
+            .collect(),
+        interval_s: 1.0,
+        interval_rates: (0..30).map(|i| ops_per_s * wave(i)).collect(),
+        slowest_interval_ratio: 0.8,
+        write_amplification: 4.5,
+        db_bytes: 2 << 30,
+        rerun: format!("esker-lab run flash --engines {engine} --only {workload}"),
+        engine_settings: vec![("write_buffer_size".into(), "64.0 MiB".into())],
+        ..Row::default()
+    }
+}
+
+fn run() -> Run {
+    let mut rows = Vec::new();
+    for workload in WORKLOADS {
+        for repeat in 1..=3 {
+            for (engine, variant, ops_per_s) in ENGINES {
+                rows.push(row(
+                    workload,
+                    engine,
+                    variant,
+                    ops_per_s * (1.0 + f64::from(repeat) / 100.0),
+                    repeat,
+                ));
+            }
+        }
+    }
+    rows.push(Row {
+        errors: 1,
+        error_messages: vec!["row 7 is missing".into()],
+        ..row("readrandom", "rocksdb", "blob", 0.0, 1)
+    });
+    Run {
+        schema: SCHEMA,
+        started_unix_s: 1_795_223_100,
+        settings: Settings {
+            rows: 2_500_000,
+            value_bytes: 800,
+            scale: "small".into(),
+            ..Settings::default()
+        },
+        limits: Some(Limits {
+            direct: true,
+            random_reads_per_s_depth_1: 17_000.0,
+            ..Limits::default()
+        }),
+        notes: vec!["<b>notes</b> are text".into()],
+        rows,
+        ..Run::default()
+    }
+}
+
+fn chromium() -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    ["chromium", "chromium-browser", "google-chrome"]
+        .iter()
+        .find_map(|name| {
+            std::env::split_paths(&path)
+                .map(|folder| folder.join(name))
+                .find(|p| p.is_file())
+        })
+}
+
+/// The page's elements after its scripts ran.
+fn dump_dom(chromium: &Path, page: &Path, profile: &Path) -> String {
+    let output = Command::new(chromium)
+        .args([
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--no-first-run",
+            "--disable-background-networking",
+            "--disable-component-update",
+            "--disable-sync",
+            "--window-size=1280,4000",
+            "--dump-dom",
+        ])
+        .arg(format!("--user-data-dir={}", profile.display()))
+        .arg(format!("file://{}", page.display()))
+        .output()
+        .unwrap();
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Attribute `name` of the element whose tag holds `id`.
+fn attribute<'a>(dom: &'a str, id: &str, name: &str) -> Option<&'a str> {
+    let tag_at = dom.find(&format!("id=\"{id}\""))?;
+    let tag = dom[tag_at..].split('>').next()?;
+    tag.split_once(&format!("{name}=\""))?.1.split('"').next()
+}
+
+#[test]
+fn every_chart_draws_every_line() {
+    let Some(chromium) = chromium() else {
+        assert_ne!(
+            std::env::var("ESKER_REQUIRE_CHROMIUM").as_deref(),
+            Ok("1"),
+            "ESKER_REQUIRE_CHROMIUM=1, and no chromium is in PATH"
+        );
+        println!("skipped: no chromium in PATH");
+        return;
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let page = dir.path().join("index.html");
+    std::fs::write(&page, esker_lab_report::render(&[run()]).unwrap()).unwrap();
+    let dom = dump_dom(&chromium, &page, &dir.path().join("profile"));
+    for workload in WORKLOADS {
+        for kind in ["rate", "latency"] {
+            let id = format!("run0-{workload}-{kind}");
+            let number = |name| attribute(&dom, &id, name).and_then(|text| text.parse::<usize>().ok());
+            assert_eq!(number("data-lines"), Some(ENGINES.len()), "{id} was not drawn");
+            assert_eq!(number("data-drawn"), Some(ENGINES.len()), "{id} lacks lines");
+        }
+    }
+    assert!(attribute(&dom, "run0-overwrite-nothing", "data-lines").is_none());
+}
+
+#[test]
+fn tables_and_bars_need_no_script() {
+    let html = esker_lab_report::render(&[run()]).unwrap();
+    // The report's own figures, ours as medians of three, the ratio to the better RocksDB, the failed row.
+    for text in [
+        "161,812",
+        "0.094×",
+        "306,000",
+        "1.76×",
+        "best RocksDB",
+        "row 7 is missing",
+        "17,000&#x2f;s",
+    ] {
+        assert!(html.contains(text), "{text}");
+    }
+    assert!(
+        html.contains("&lt;b&gt;notes&lt;&#x2f;b&gt; are text"),
+        "notes are escaped"
+    );
+    assert!(
+        html.contains("width:100.00%") && html.contains("width:6.67%"),
+        "bars relative to the longest"
+    );
+}

@@ -1,0 +1,306 @@
+//! What all tests share: opening, loading, turning measurements into a row, checking.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use esker_lab_core::account::{Account, Spent, peak_rss_bytes};
+use esker_lab_core::data::{self, Values, mix, pick};
+use esker_lab_core::engine::{Database, Durability, Engine, OpenSettings, Profile, Session};
+use esker_lab_core::error::Kind;
+use esker_lab_core::schema::Row;
+use esker_lab_core::{Error, Result, cgroup, size};
+
+use crate::measure::{self, Bounds, Measured};
+use crate::{Context, Spec, idle};
+
+/// Rows that are read back after a test that wrote.
+const SAMPLED_ROWS: u64 = 2_000;
+
+/// Blocks in the report's write tests and in its read tests, in bytes.
+pub(super) const WRITE_BLOCK_BYTES: usize = 64 << 10;
+pub(super) const READ_BLOCK_BYTES: usize = 4 << 10;
+
+const FOREVER: Duration = Duration::from_secs(30 * 24 * 3600);
+
+/// Streams of random choices, told apart by these numbers.
+#[derive(Clone, Copy)]
+pub(super) enum Stream {
+    Writes,
+    Sample,
+    Warmup(usize),
+    Reads(usize),
+}
+
+/// One test on one engine.
+pub(super) struct Runner<'a> {
+    pub(super) engine: &'a dyn Engine,
+    pub(super) spec: &'a Spec,
+    pub(super) context: &'a Context<'a>,
+    pub(super) values: Values,
+    pub(super) row: Row,
+    variant: &'a str,
+}
+
+impl<'a> Runner<'a> {
+    pub(super) fn new(
+        engine: &'a dyn Engine,
+        variant: &'a str,
+        spec: &'a Spec,
+        context: &'a Context<'a>,
+    ) -> Result<Self> {
+        let row = Row {
+            engine: engine.name().to_owned(),
+            version: engine.version()?,
+            variant: variant.to_owned(),
+            workload: spec.test.clone(),
+            threads: 1,
+            ..Row::default()
+        };
+        let values = Values::new(spec.seed, spec.value_bytes, spec.compressibility);
+        Ok(Runner {
+            engine,
+            spec,
+            context,
+            values,
+            row,
+            variant,
+        })
+    }
+
+    /// The seed of a stream.
+    pub(super) fn seed(&self, stream: Stream) -> u64 {
+        let number = match stream {
+            Stream::Writes => 1,
+            Stream::Sample => 2,
+            Stream::Warmup(thread) => 1 << 32 | thread as u64,
+            Stream::Reads(thread) => 2 << 32 | thread as u64,
+        };
+        mix(self.spec.seed ^ mix(number))
+    }
+
+    pub(super) fn bounds(&self, ops_per_thread: u64, seconds: f64) -> Bounds {
+        Bounds {
+            ops_per_thread,
+            time: Duration::try_from_secs_f64(seconds).unwrap_or(FOREVER),
+            interval: Duration::from_secs_f64(self.spec.interval_s),
+        }
+    }
+
+    pub(super) fn open(
+        &self,
+        profile: Profile,
+        block_bytes: usize,
+        merge_operator: bool,
+    ) -> Result<Box<dyn Database>> {
+        let settings = OpenSettings {
+            profile,
+            memory_bytes: self.spec.memory_bytes,
+            cpus: std::thread::available_parallelism().map_or(1, usize::from),
+            block_bytes,
+            compression: self.spec.compression,
+            data_bytes: self.spec.data_bytes(),
+            merge_operator,
+        };
+        self.engine.open(&self.context.dir, self.variant, &settings)
+    }
+
+    /// Writes all rows in key order, version 0, without the log, `ops_per_call` rows a call.
+    pub(super) fn fill(
+        &self,
+        database: &dyn Database,
+        phase: &str,
+        bounds: Bounds,
+        batch: Option<(usize, Durability)>,
+    ) -> Result<Measured> {
+        let (spec, values) = (self.spec, &self.values);
+        measure::run(
+            self.context,
+            phase,
+            bounds,
+            1,
+            &|_, pacer| {
+                let mut session = database.session()?;
+                let Some((rows_a_batch, durability)) = batch else {
+                    let mut value = vec![0; spec.value_bytes];
+                    while let Some(row) = pacer.next() {
+                        values.write(row, 0, &mut value);
+                        session.put(&data::key(row), &value, Durability::None)?;
+                        pacer.done();
+                    }
+                    return Ok(());
+                };
+                let mut keys = vec![[0; data::KEY_BYTES]; rows_a_batch];
+                let mut bytes = vec![0; rows_a_batch * spec.value_bytes];
+                while let Some(first) = pacer.next() {
+                    let count = (spec.rows - first).min(rows_a_batch as u64) as usize;
+                    for (i, value) in bytes.chunks_exact_mut(spec.value_bytes).take(count).enumerate() {
+                        data::write_key(first + i as u64, &mut keys[i]);
+                        values.write(first + i as u64, 0, value);
+                    }
+                    let rows: Vec<(&[u8], &[u8])> = keys[..count]
+                        .iter()
+                        .map(<[u8; data::KEY_BYTES]>::as_slice)
+                        .zip(bytes.chunks_exact(spec.value_bytes))
+                        .collect();
+                    session.put_batch(&rows, durability)?;
+                    pacer.done_many(count as u64);
+                }
+                Ok(())
+            },
+            None,
+        )
+    }
+
+    /// Loads what a test needs, unmeasured, and opens it again as the test wants it.
+    pub(super) fn loaded(
+        &mut self,
+        profile: Profile,
+        block_bytes: usize,
+        merge_operator: bool,
+    ) -> Result<Box<dyn Database>> {
+        let start = Instant::now();
+        let database = self.open(Profile::BulkSequential, block_bytes, merge_operator)?;
+        let bounds = self.bounds(self.spec.rows, f64::INFINITY);
+        let load = self.fill(database.as_ref(), "loading", bounds, None)?;
+        if load.stopped {
+            return Err(Error::new(Kind::Stopped, "stopped while loading"));
+        }
+        database.flush()?;
+        idle::wait(database.as_ref(), self.context, "settling the load")?;
+        database.close()?;
+        self.row.load_seconds = start.elapsed().as_secs_f64();
+        self.open(profile, block_bytes, merge_operator)
+    }
+
+    /// Puts a measured part into the row. `calls` counts all operations of all threads, for the figures per operation.
+    pub(super) fn record(&mut self, measured: &Measured, seconds: f64, bytes_per_op: u64) {
+        let row = &mut self.row;
+        let latencies = &measured.main.latencies;
+        row.ops = measured.main.ops;
+        row.seconds = seconds;
+        row.ops_per_s = row.ops as f64 / seconds;
+        row.mb_per_s = row.ops_per_s * bytes_per_op as f64 / 1e6;
+        row.p50_us = latencies.percentile_us(50.0);
+        row.p90_us = latencies.percentile_us(90.0);
+        row.p99_us = latencies.percentile_us(99.0);
+        row.p999_us = latencies.percentile_us(99.9);
+        row.max_us = latencies.max_us();
+        row.latency_curve = latencies.curve();
+        row.interval_s = measured.rates.interval_s;
+        row.interval_rates = measured.rates.rates.clone();
+        row.slowest_interval_ratio = measured.rates.slowest_ratio().unwrap_or(0.0);
+        row.peak_db_bytes = row.peak_db_bytes.max(measured.peak_db_bytes);
+        row.partial |= measured.stopped;
+        row.live_bytes = self.spec.data_bytes();
+        self.spent(&measured.spent, false);
+    }
+
+    /// Puts resources into the row: those of the measured part, or those with the settling after it.
+    pub(super) fn spent(&mut self, spent: &Spent, settled: bool) {
+        let row = &mut self.row;
+        let side = row.writes_per_s * row.seconds;
+        let ops = (row.ops as f64 + side).max(1.0);
+        row.cpu_us_per_op_settled = spent.cpu_us / ops;
+        row.write_bytes_per_op_settled = spent.write_bytes as f64 / ops;
+        row.device_write_bytes_per_op = spent.device_write_bytes.map(|b| b as f64 / ops);
+        if row.written_rows > 0 {
+            let written = row.written_rows * self.spec.row_bytes();
+            row.write_amplification = spent.write_bytes as f64 / written as f64;
+        }
+        if !settled {
+            row.cpu_us_per_op = row.cpu_us_per_op_settled;
+            row.write_bytes_per_op = row.write_bytes_per_op_settled;
+            row.read_ops_per_op = spent.read_calls as f64 / ops;
+            row.read_bytes_per_op = spent.read_bytes as f64 / ops;
+            row.device_reads_per_op = spent.device_reads.map(|r| r as f64 / ops);
+        }
+    }
+
+    /// Waits until the engine is idle and puts the time and all resources since `before` into the row.
+    pub(super) fn settle(&mut self, database: &dyn Database, before: &Account, ended: Instant) -> Result<()> {
+        let idle_at = idle::wait(database, self.context, "settling")?;
+        self.row.settle_seconds = idle_at.saturating_duration_since(ended).as_secs_f64();
+        self.spent(&Account::now(&self.context.dir).since(before), true);
+        self.observe(database);
+        Ok(())
+    }
+
+    /// Notes sizes and what the engine says about itself.
+    pub(super) fn observe(&mut self, database: &dyn Database) {
+        self.row.db_bytes = size::allocated_bytes(&self.context.dir);
+        self.row.peak_db_bytes = self.row.peak_db_bytes.max(self.row.db_bytes);
+        self.row.engine_settings = database.applied();
+        self.row.engine_stats = database.stats();
+    }
+
+    /// Reads a sample of rows back. `expected` gives the version that each must have, `None` if it must be missing.
+    pub(super) fn verify(
+        &mut self,
+        database: &dyn Database,
+        expected: &HashMap<u64, Option<u64>>,
+    ) -> Result<()> {
+        if !self.engine.keeps_data() {
+            return Ok(());
+        }
+        self.context.tell("checking", None, 0.0);
+        let mut session = database.session()?;
+        for (&row, &version) in expected {
+            let found = read_row(session.as_mut(), &self.values, row)?;
+            if found != version {
+                let say = |v: Option<u64>| v.map_or("no row".to_owned(), |v| format!("version {v}"));
+                return Err(Error::wrong(format!(
+                    "row {row}: found {} where {} was written last",
+                    say(found),
+                    say(version)
+                )));
+            }
+            self.row.verified_reads += 1;
+        }
+        Ok(())
+    }
+
+    /// The versions that a sample of rows has after `writes` writes of the write stream over `initial` ones.
+    pub(super) fn replay(&self, writes: u64, initial: Option<u64>) -> HashMap<u64, Option<u64>> {
+        let (rows, sample, stream) = (
+            self.spec.rows,
+            self.seed(Stream::Sample),
+            self.seed(Stream::Writes),
+        );
+        let mut expected: HashMap<u64, Option<u64>> = (0..SAMPLED_ROWS.min(rows))
+            .map(|i| (pick(sample, i, rows), initial))
+            .collect();
+        // Unless few rows are many writes apart, the sample holds rows of both kinds: written and not.
+        for i in 0..writes {
+            if let Some(version) = expected.get_mut(&pick(stream, i, rows)) {
+                *version = Some(i + 1);
+            }
+        }
+        expected
+    }
+
+    /// The row, with what is known only at the end.
+    pub(super) fn finish(mut self) -> Row {
+        self.row.rss_bytes = peak_rss_bytes();
+        self.row.group_peak_bytes = self
+            .context
+            .group
+            .as_deref()
+            .and_then(cgroup::peak_bytes)
+            .unwrap_or(0);
+        self.row
+    }
+}
+
+/// Reads `row` and returns the version found, `None` if it is missing. A value that no write made is an error.
+pub(super) fn read_row(session: &mut dyn Session, values: &Values, row: u64) -> Result<Option<u64>> {
+    let mut version = None;
+    if !session.get(&data::key(row), &mut |value| version = values.check(row, value))? {
+        return Ok(None);
+    }
+    match version {
+        Some(version) => Ok(Some(version)),
+        None => Err(Error::wrong(format!(
+            "row {row}: the value read was never written to it"
+        ))),
+    }
+}

@@ -1,0 +1,113 @@
+//! The report's test 5: reads by many threads beside one writer.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use esker_lab_core::account::Account;
+use esker_lab_core::data::{self, pick};
+use esker_lab_core::engine::{Durability, Profile};
+use esker_lab_core::{Error, Result};
+
+use super::common::{READ_BLOCK_BYTES, Runner, Stream, read_row};
+use crate::measure;
+
+/// The writer writes as fast as it can.
+pub(super) fn full_speed(runner: &mut Runner<'_>) -> Result<()> {
+    read_while_writing(runner, None)
+}
+
+/// The writer keeps to a rate; its latencies count from when a write was due.
+pub(super) fn paced(runner: &mut Runner<'_>) -> Result<()> {
+    read_while_writing(runner, Some(runner.spec.writes_per_s))
+}
+
+fn read_while_writing(runner: &mut Runner<'_>, writes_per_s: Option<f64>) -> Result<()> {
+    let database = runner.loaded(Profile::Mixed, READ_BLOCK_BYTES, false)?;
+    runner.row.threads = runner.spec.threads;
+    let spec = runner.spec;
+    let before;
+    // Writes handed to the engine so far: a reader may find any of their versions, and none above.
+    let issued = AtomicU64::new(0);
+    let measured = {
+        let (runner, values, writes) = (&*runner, &runner.values, runner.seed(Stream::Writes));
+        let keeps_data = runner.engine.keeps_data();
+        let read = |stream: fn(usize) -> Stream| {
+            let (database, issued) = (&database, &issued);
+            move |thread: usize, pacer: &mut measure::Pacer<'_>| {
+                let mut session = database.session()?;
+                let seed = runner.seed(stream(thread));
+                while let Some(i) = pacer.next() {
+                    let row = pick(seed, i, spec.rows);
+                    let version = read_row(session.as_mut(), values, row)?
+                        .ok_or_else(|| Error::wrong(format!("row {row} is missing")))?;
+                    if version != 0
+                        && keeps_data
+                        && (version > issued.load(Ordering::Acquire)
+                            || pick(writes, version - 1, spec.rows) != row)
+                    {
+                        return Err(Error::wrong(format!(
+                            "row {row}: version {version} was not written yet"
+                        )));
+                    }
+                    pacer.done();
+                }
+                Ok(())
+            }
+        };
+        let bounds = |seconds| runner.bounds(u64::MAX / 4096, seconds);
+        let warm = read(Stream::Warmup);
+        measure::run(
+            runner.context,
+            "warming up",
+            bounds(spec.seconds / 5.0),
+            spec.threads,
+            &warm,
+            None,
+        )?;
+        before = Account::now(&runner.context.dir);
+        let main = read(Stream::Reads);
+        let write = |_: usize, pacer: &mut measure::Pacer<'_>| {
+            let mut session = database.session()?;
+            let mut value = vec![0; spec.value_bytes];
+            while let Some(i) = pacer.next() {
+                if let Some(writes_per_s) = writes_per_s {
+                    pacer.wait_for_turn(i, writes_per_s);
+                    if pacer.next().is_none() {
+                        break;
+                    }
+                }
+                let row = pick(writes, i, spec.rows);
+                values.write(row, i + 1, &mut value);
+                issued.store(i + 1, Ordering::Release);
+                session.put(&data::key(row), &value, Durability::Buffered)?;
+                pacer.done();
+            }
+            Ok(())
+        };
+        measure::run(
+            runner.context,
+            "measuring",
+            bounds(spec.seconds),
+            spec.threads,
+            &main,
+            Some(&write),
+        )?
+    };
+    let ended = Instant::now();
+    let seconds = measured.spent.seconds;
+    runner.row.written_rows = measured.side.ops;
+    runner.row.writes_per_s = measured.side.ops as f64 / seconds;
+    runner.row.write_p99_us = measured.side.latencies.percentile_us(99.0);
+    // Set before, since the figures per operation count the writer's too.
+    runner.row.seconds = seconds;
+    runner.record(&measured, seconds, spec.row_bytes());
+    runner.row.verified_reads = measured.main.ops;
+    if measured.stopped {
+        runner.observe(database.as_ref());
+        return Ok(());
+    }
+    runner.settle(database.as_ref(), &before, ended)?;
+    let expected = runner.replay(measured.side.ops, Some(0));
+    runner.verify(database.as_ref(), &expected)?;
+    database.close()
+}
