@@ -1,6 +1,7 @@
 //! Many threads on one database: what must hold at every moment, whoever writes, flushes, compacts or closes.
 //!
 //! `ESKER_TEST_SCALE` (default 1) multiplies the number of operations.
+#![allow(clippy::unwrap_used, reason = "a test ends with the first surprise, in its helpers, too")]
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
