@@ -1,6 +1,10 @@
 //! Many threads on one database: what must hold at every moment, whoever writes, flushes, compacts or closes.
 //!
 //! `ESKER_TEST_SCALE` (default 1) multiplies the number of operations.
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test ends with the first surprise, in its helpers, too"
+)]
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -274,4 +278,40 @@ fn a_database_can_be_dropped_under_its_iterators() {
     db.compact_range(None, None).unwrap();
     drop((iter, snapshot));
     assert_eq!(db.get(&7_u32.to_be_bytes()).unwrap().unwrap(), [b'v'; 200]);
+}
+
+#[test]
+fn a_folder_that_was_let_go_is_left_alone() {
+    let _alive = watchdog::watch("a_folder_that_was_let_go", Duration::from_secs(120));
+    let (env, fs) = Env::simulated(1);
+    let open = || Opener::new(options()).env(env.clone()).open(DIR).unwrap();
+    let key = |number: u64| format!("key{:04}", number % 200).into_bytes();
+    let mut rng = Rng::new(1);
+    let mut db = open();
+    for round in 0..30_u64 {
+        for number in 0..200 {
+            db.put(&key(number), &value(round)).unwrap();
+        }
+        std::thread::scope(|scope| {
+            for _ in 0..2 {
+                let db = db.clone();
+                scope.spawn(move || {
+                    let closed = (0..).find_map(|_| db.compact_range(None, None).err());
+                    assert_eq!(closed.unwrap().kind(), ErrorKind::Closed);
+                });
+            }
+            for number in 0..rng.below(400) as u64 {
+                db.put(&key(number), &value(round)).unwrap();
+            }
+            // Those who compact are in the middle of it, and somebody opens the folder at once.
+            db.close().unwrap();
+            db = open();
+            db.compact_range(None, None).unwrap();
+        });
+        for number in 0..200 {
+            assert_eq!(amount(&db.get(&key(number)).unwrap().unwrap()), round);
+        }
+        db.wait_idle().unwrap();
+        esker_testkit::crash::check_files(&fs, &db).unwrap();
+    }
 }

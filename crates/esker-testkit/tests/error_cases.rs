@@ -1,4 +1,8 @@
 //! What callers get wrong is told to them: the kind of the error, and what it names.
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test ends with the first surprise, in its helpers, too"
+)]
 
 use std::cmp::Ordering;
 use std::path::Path;

@@ -1,4 +1,8 @@
 //! What fails stays small: the error says what and where, reads go on, and what was acknowledged is not lost.
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test ends with the first surprise, in its helpers, too"
+)]
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use esker_env::Fs;
 
 use super::core::Core;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::version::manifest::ManifestWriter;
 use crate::version::{ColumnFamilyRecord, FileKind, FileMeta, VersionEdit, VersionState};
 
@@ -20,6 +20,7 @@ pub(super) struct Manifest {
     writer: Option<ManifestWriter>,
     /// Tables of edits that failed: the abandoned manifest may name them, and is the live one until the next.
     doubtful: Vec<u64>,
+    closed: bool,
 }
 
 impl Manifest {
@@ -32,6 +33,7 @@ impl Manifest {
             state,
             writer: Some(writer),
             doubtful: Vec::new(),
+            closed: false,
         })
     }
 
@@ -43,12 +45,19 @@ impl Manifest {
             state,
             writer: None,
             doubtful: Vec::new(),
+            closed: false,
         }
     }
 
     /// The number of the manifest file.
     pub fn number(&self) -> Option<u64> {
         self.writer.as_ref().map(ManifestWriter::number)
+    }
+
+    /// Takes no more edits: the folder is about to be let go.
+    pub fn close(&mut self) {
+        self.writer = None;
+        self.closed = true;
     }
 
     fn append(&mut self, edits: &[VersionEdit], fresh_number: impl FnOnce() -> u64) -> Result<()> {
@@ -74,6 +83,9 @@ impl Manifest {
 
     /// Starts a new manifest, which ends all doubt about what the one before holds.
     fn start_fresh(&mut self, number: u64) -> Result<()> {
+        if self.closed {
+            return Err(Error::new(ErrorKind::Closed, "the database was closed"));
+        }
         let old = self.number().map(FileKind::Manifest);
         self.writer = None;
         self.state.next_file_number = self.state.next_file_number.max(number + 1);

@@ -81,6 +81,11 @@ impl Running {
             .count()
     }
 
+    /// Whether nobody compacts by hand.
+    pub fn is_unreserved(&self) -> bool {
+        self.reserved.is_empty()
+    }
+
     fn is_quiet(&self) -> bool {
         self.jobs.is_empty()
     }

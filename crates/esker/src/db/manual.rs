@@ -78,6 +78,26 @@ impl Db {
     }
 }
 
+/// A family that someone compacts by hand.
+struct Reserved<'a> {
+    core: &'a Core,
+    family: u32,
+}
+
+impl<'a> Reserved<'a> {
+    fn new(core: &'a Core, family: u32) -> Self {
+        core.running.lock().reserve(family);
+        Self { core, family }
+    }
+}
+
+impl Drop for Reserved<'_> {
+    fn drop(&mut self) {
+        self.core.running.lock().unreserve(self.family);
+        self.core.flushes.notify();
+    }
+}
+
 impl Core {
     /// Seals the families' memtables and waits until they are in SSTables.
     pub(super) fn flush_families(&self, families: &[Arc<Family>]) -> Result<()> {
@@ -86,7 +106,7 @@ impl Core {
         self.health.check_writable()?;
         let mut newest = Vec::new();
         self.with_token(|token| {
-            if token.wal_broken.is_some() {
+            if token.wal_broken {
                 self.leave_broken_segment(token, false)?;
             }
             for family in families.iter().filter(|family| !family.dropped()) {
@@ -122,9 +142,9 @@ impl Core {
 
     /// Compacts a key range, or a whole family at once, on this thread and helpers.
     fn compact_by_hand(&self, family: &Arc<Family>, start: Option<&[u8]>, end: Option<&[u8]>) -> Result<()> {
-        self.running.lock().reserve(family.id);
+        let reserved = Reserved::new(self, family.id);
         let result = self.compact_steps(family, start, end);
-        self.running.lock().unreserve(family.id);
+        drop(reserved);
         // The last plan held its inputs until now.
         self.bury_dead_tables();
         self.update_pressure(family);
@@ -200,11 +220,15 @@ impl Core {
         if let Some(scheduler) = self.scheduler() {
             scheduler.stop();
         }
+        // Nobody may write files in a folder that somebody else can open by then.
+        self.flushes
+            .wait(|| self.running.lock().is_unreserved().then_some(()));
+        self.manifest.lock().close();
         self.bury_dead_tables();
         self.with_token(|token| {
             if let Some(mut wal) = token.wal.take() {
                 let flushed = wal.flush();
-                if result.is_ok() && token.wal_broken.is_none() {
+                if result.is_ok() && !token.wal_broken {
                     result = flushed;
                 }
             }

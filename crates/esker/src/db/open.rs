@@ -290,7 +290,7 @@ fn assemble(parts: Parts) -> Result<Core> {
         last_sequence,
         wal,
         wal_number,
-        wal_broken: None,
+        wal_broken: false,
         full: Vec::new(),
         families: Arc::clone(&families),
         default_hint: InsertHint::default(),

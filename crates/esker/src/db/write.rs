@@ -23,19 +23,14 @@ pub(super) struct Token {
     /// `None`: opened read-only, or the last segment is torn and the next write has to start another.
     pub wal: Option<WalWriter>,
     pub wal_number: u64,
-    /// A segment that failed: nothing may follow it in the log until all it holds is in SSTables.
-    pub wal_broken: Option<Broken>,
+    /// The last segment has no mark at its end, so that recovery can't tell it from one whose last records were lost:
+    /// nothing may follow it in the log until all it holds is in SSTables.
+    pub wal_broken: bool,
     /// Families whose memtable is full.
     pub full: Vec<Arc<Family>>,
     pub families: Arc<Families>,
     pub default_hint: InsertHint,
     pub bytes_to_check: usize,
-}
-
-/// A segment whose end is not marked: recovery can't tell it from one whose last records were lost.
-pub(super) struct Broken {
-    /// Still to be cut behind its last whole record, and synced.
-    torn: Option<WalWriter>,
 }
 
 impl CommitTarget for Core {
@@ -44,7 +39,7 @@ impl CommitTarget for Core {
     fn make_room(&self, token: &mut Token, bytes: usize, no_wait: bool) -> Result<()> {
         self.check_open()?;
         self.health.check_writable()?;
-        if token.wal_broken.is_some() {
+        if token.wal_broken {
             self.leave_broken_segment(token, no_wait)?;
         }
         while let Some(family) = token.full.last() {
@@ -104,10 +99,7 @@ impl CommitTarget for Core {
             match appended {
                 Ok(appended) => bytes = appended,
                 Err(error) => {
-                    token.wal_broken = Some(Broken {
-                        torn: token.wal.take(),
-                    });
-                    return Err(error);
+                    return Err(self.break_segment(token, error));
                 }
             }
         } else if group.iter().any(|request| logged(&request)) {
@@ -353,7 +345,9 @@ impl Core {
         if let Some(mut old) = token.wal.replace(next) {
             self.wal.lock().set_bytes(old.id().number, old.len());
             if let Err(error) = old.seal() {
-                token.wal_broken = Some(Broken { torn: Some(old) });
+                let next = token.wal.replace(old);
+                let error = self.break_segment(token, error);
+                token.wal = next;
                 return Err(error);
             }
             let mut unsynced = self.wal_unsynced.lock();
@@ -367,7 +361,7 @@ impl Core {
 
     /// Makes everything logged so far durable. A failed sync is final: nobody knows what the device holds.
     pub fn sync_wal(&self, token: &mut Token) -> Result<()> {
-        if token.wal_broken.is_some() {
+        if token.wal_broken {
             self.leave_broken_segment(token, false)?;
         }
         self.sync_closed_wal()?;
@@ -388,17 +382,23 @@ impl Core {
         Ok(())
     }
 
+    /// Ends the current segment, whose append has failed with `error`; gives the error for the writer. What the file
+    /// may hold of what was refused is cut off, as it must not come back with a restart. The rest is made durable: else
+    /// a power cut between the flushes that follow could take a batch from one family and leave it in another.
+    #[cold]
+    fn break_segment(&self, token: &mut Token, error: Error) -> Error {
+        token.wal_broken = true;
+        match token.wal.take().map(|mut torn| torn.finish(true)) {
+            Some(Err(failure)) => self.health.fail(&failure),
+            _ => error,
+        }
+    }
+
     /// After a failed append: brings everything into SSTables, which makes the broken segment unneeded, and starts a
     /// new one. Fails, and can be tried again, as long as the device is full.
     pub fn leave_broken_segment(&self, token: &mut Token, no_wait: bool) -> Result<()> {
-        if let Some(broken) = &mut token.wal_broken
-            && let Some(torn) = &mut broken.torn
-        {
-            // Else a power cut between the flushes below could take a batch from one family and leave it in another.
-            self.sync_closed_wal()?;
-            torn.finish(true).map_err(|error| self.health.fail(&error))?;
-            broken.torn = None;
-        }
+        // As for the broken one: nothing of the log may be lost while some families are flushed and others aren't.
+        self.sync_closed_wal()?;
         if token.wal.is_none() {
             self.start_segment(token)?;
         }
@@ -422,7 +422,7 @@ impl Core {
             self.commit_edits(&mut manifest, edits)?;
         }
         tracing::info!("writes resume after a failed WAL append");
-        token.wal_broken = None;
+        token.wal_broken = false;
         self.release_wal();
         Ok(())
     }

@@ -22,7 +22,7 @@ impl Graveyard {
     }
 
     /// Adds a number; only for tables that no version will ever refer to.
-    pub fn bury(&self, number: u64) {
+    fn bury(&self, number: u64) {
         self.dead.lock().push(number);
     }
 
