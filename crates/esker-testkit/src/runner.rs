@@ -662,7 +662,7 @@ fn mutation(change: &Change, settings: &FamilySettings, large: bool) -> Mutation
             let runs = if rng.one_in(2) { 1 } else { 50 };
             let mut byte = 0;
             let next = |at: usize| {
-                if at % runs == 0 {
+                if at.is_multiple_of(runs) {
                     byte = rng.bits() as u8;
                 }
                 byte
