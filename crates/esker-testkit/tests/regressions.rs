@@ -15,7 +15,7 @@ fn open(env: &Env) -> Db {
     Opener::new(Options::default())
         .env(env.clone())
         .open(Path::new("/db"))
-        .unwrap()
+        .expect("the database opens")
 }
 
 #[test]

@@ -172,7 +172,7 @@ pub struct RunArgs {
     #[arg(long)]
     pub keep: bool,
 
-    /// Result file [default: results/<suite>-<scale>-<time>.json]
+    /// Result file (default: `results/<suite>-<scale>-<time>.json`)
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
 
