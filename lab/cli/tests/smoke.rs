@@ -111,7 +111,7 @@ fn mistakes_are_answered_with_what_to_do() {
         (
             vec!["run", "flash", "--engines", "oracle"],
             2,
-            "there are rocksdb",
+            "there are esker, rocksdb",
         ),
         (
             vec!["run", "flash", "--engines", "memory", "--only", "fillslowly"],
