@@ -17,4 +17,4 @@ run() {
 }
 run -p esker --lib key::
 run -p esker --lib memtable::
-run -p esker-env --lib aligned
+run -p esker-env --lib posix::aligned::
