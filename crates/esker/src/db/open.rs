@@ -340,6 +340,12 @@ fn start_threads(core: &Arc<Core>) -> Result<()> {
     let work = Arc::clone(core) as Arc<dyn crate::background::Work>;
     let scheduler = Scheduler::start(&core.env, work, threads)?;
     let _ = core.scheduler.set(scheduler);
+    let waking = Arc::downgrade(core);
+    core.graveyard.on_burial(move || {
+        if let Some(core) = waking.upgrade() {
+            core.wake();
+        }
+    });
     Ok(())
 }
 

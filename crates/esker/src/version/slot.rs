@@ -10,9 +10,16 @@ use parking_lot::Mutex;
 use crate::sstable::Table;
 
 /// Numbers of SSTables that no version refers to any more; whoever drains it removes the files.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Graveyard {
     dead: Mutex<Vec<u64>>,
+    wake: OnceLock<Box<dyn Fn() + Send + Sync>>,
+}
+
+impl fmt::Debug for Graveyard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Graveyard").field(&self.dead.lock()).finish()
+    }
 }
 
 impl Graveyard {
@@ -24,6 +31,15 @@ impl Graveyard {
     /// Adds a number; only for tables that no version will ever refer to.
     fn bury(&self, number: u64) {
         self.dead.lock().push(number);
+        if let Some(wake) = self.wake.get() {
+            wake();
+        }
+    }
+
+    /// Has `wake` called after each burial: the last holder may be a reader, which removes no files itself. It must
+    /// take no lock under which views are replaced.
+    pub fn on_burial(&self, wake: impl Fn() + Send + Sync + 'static) {
+        let _ = self.wake.set(Box::new(wake));
     }
 
     /// Whether there is something to remove.
