@@ -13,5 +13,5 @@ lab=${CARGO_TARGET_DIR:-target}/release/esker-lab
 mkdir -p results report
 "$lab" run flash --engines esker,rocksdb,leveldb --scale "${ESKER_SCALE:-small}" \
   --memory "${ESKER_MEMORY:-512MiB}" --json results/flash.json "$@"
-"$lab" report results --out report/index.html
+"$lab" report results --output report/index.html
 echo "report: $PWD/report/index.html"

@@ -341,7 +341,7 @@ fn finish_cuts_what_a_failed_append_left() {
     let dir = folder();
     let path = dir.path().join("f");
     let file = std::fs::File::create(&path).unwrap();
-    let mut file = BufferedWriteFile::new(file, 0, false);
+    let mut file = BufferedWriteFile::new(file, 0, false, true);
     file.append(b"whole").unwrap();
     file.written(4, Err(std::io::Error::from_raw_os_error(28)))
         .unwrap_err();

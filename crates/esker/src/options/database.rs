@@ -42,7 +42,9 @@ pub struct Options {
     pub wal_bytes_max: u64,
     /// Size of one WAL segment, in bytes: 64 KiB to 4 GiB. Default: 64 MiB.
     pub wal_segment_bytes: u64,
-    /// Finished WAL segments that are kept to be overwritten instead of creating new files. Default: 4.
+    /// Finished WAL segments that are kept to be overwritten instead of creating new files. Overwriting part of a page
+    /// that has left the page cache reads it from the device first, so this pays only where syncs are frequent and
+    /// memory is ample. Default: 0.
     pub wal_recycle_count: usize,
     /// Threads for compactions, 0 to 64; 0: one for each processor. One more thread flushes. Default: 0.
     pub compaction_threads: usize,
@@ -75,7 +77,7 @@ impl Default for Options {
             memtables_bytes_max: 0,
             wal_bytes_max: 0,
             wal_segment_bytes: 64 << 20,
-            wal_recycle_count: 4,
+            wal_recycle_count: 0,
             compaction_threads: 0,
             subcompactions_max: 4,
             background_bytes_per_second: 0,
