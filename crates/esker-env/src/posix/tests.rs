@@ -48,6 +48,7 @@ fn run(mode: IoMode, reuse: bool, preallocate_bytes: u64, buffer_bytes: usize, s
         mode,
         preallocate_bytes,
         buffer_bytes,
+        write_behind: false,
     };
     let mut file = if reuse {
         std::fs::write(&old, noise(50_000, 7)).unwrap();
@@ -194,6 +195,7 @@ fn what_refuses_direct_io_is_opened_buffered() {
             mode: IoMode::Direct,
             preallocate_bytes: 1 << 16,
             buffer_bytes: 0,
+            write_behind: false,
         };
         let mut file = fs.create(&path, direct).unwrap();
         file.append(b"hello").unwrap();
@@ -211,6 +213,7 @@ fn a_dropped_direct_file_writes_nothing_later() {
         mode: IoMode::Direct,
         preallocate_bytes: 0,
         buffer_bytes: 65_536,
+        write_behind: false,
     };
     for round in 0..20 {
         let mut file = fs.create(&path, direct).unwrap();
@@ -235,6 +238,7 @@ fn preallocation_reserves_and_finish_gives_back() {
             mode,
             preallocate_bytes: 1 << 20,
             buffer_bytes: 0,
+            write_behind: true,
         };
         let mut file = fs.create(&path, options).unwrap();
         let meta = std::fs::metadata(&path).unwrap();
