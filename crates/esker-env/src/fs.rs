@@ -33,9 +33,6 @@ pub struct CreateOptions {
     /// Buffer this many bytes before a system call is made (0: the implementation's choice; for buffered
     /// files 0 means that every append is handed to the system at once).
     pub buffer_bytes: usize,
-    /// For a buffered file that is not read soon (a log): hand what was appended to the device as it comes, and let
-    /// go of its pages. Else they pile up until the kernel holds the writer back, or take memory that others need.
-    pub write_behind: bool,
 }
 
 /// A file that is read at offsets.

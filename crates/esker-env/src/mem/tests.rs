@@ -207,7 +207,6 @@ fn a_block_written_again_does_not_endanger_the_synced_bytes_in_it() {
         mode: IoMode::Direct,
         preallocate_bytes: 1 << 16,
         buffer_bytes: 8192,
-        write_behind: false,
     };
     for seed in 0..300 {
         let fs = fs();

@@ -32,26 +32,17 @@ pub(super) struct BufferedWriteFile {
     buffer_bytes: usize,
     /// The file may be longer, or own more blocks, than was appended.
     cut_at_finish: bool,
-    /// Up to here the kernel was told to write and let go; `None`: it decides itself.
-    behind: Option<u64>,
     poison: Poison,
 }
 
-/// How often the kernel is told.
-const BEHIND_STEP: u64 = 1 << 20;
-
-/// How far back it is told again: pages are let go only once they are on the device, some steps later.
-const BEHIND_WINDOW: u64 = 4 * BEHIND_STEP;
-
 impl BufferedWriteFile {
-    pub(super) fn new(file: File, buffer_bytes: usize, cut_at_finish: bool, write_behind: bool) -> Self {
+    pub(super) fn new(file: File, buffer_bytes: usize, cut_at_finish: bool) -> Self {
         Self {
             file,
             written: 0,
             buffer: Vec::with_capacity(buffer_bytes),
             buffer_bytes,
             cut_at_finish,
-            behind: write_behind.then_some(0),
             poison: Poison::default(),
         }
     }
@@ -68,29 +59,10 @@ impl BufferedWriteFile {
     /// Counts a write that succeeded; one that failed may have left a part behind the appended length.
     pub(super) fn written(&mut self, len: usize, result: io::Result<()>) -> io::Result<()> {
         match result {
-            Ok(()) => {
-                self.written += len as u64;
-                self.write_behind();
-            }
+            Ok(()) => self.written += len as u64,
             Err(_) => self.cut_at_finish = true,
         }
         result
-    }
-
-    /// Starts the writing of what was appended since the last time, and drops what is written by now. Advice only:
-    /// an error changes nothing.
-    fn write_behind(&mut self) {
-        let Some(behind) = self.behind.filter(|behind| self.written >= behind + BEHIND_STEP) else {
-            return;
-        };
-        let end = self.written / BEHIND_STEP * BEHIND_STEP;
-        #[cfg(target_os = "linux")]
-        {
-            let start = behind.saturating_sub(BEHIND_WINDOW);
-            let len = std::num::NonZeroU64::new(end - start);
-            let _ = rustix::fs::fadvise(&self.file, start, len, rustix::fs::Advice::DontNeed);
-        }
-        self.behind = Some(end);
     }
 }
 

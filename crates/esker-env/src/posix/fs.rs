@@ -60,12 +60,7 @@ impl PosixFs {
                 (IoMode::Direct, 0) => DIRECT_BUFFER_BYTES,
                 (_, bytes) => bytes,
             };
-            Box::new(BufferedWriteFile::new(
-                file,
-                buffer_bytes,
-                cut_at_finish,
-                options.write_behind,
-            ))
+            Box::new(BufferedWriteFile::new(file, buffer_bytes, cut_at_finish))
         })
     }
 }

@@ -48,7 +48,6 @@ fn run(mode: IoMode, reuse: bool, preallocate_bytes: u64, buffer_bytes: usize, s
         mode,
         preallocate_bytes,
         buffer_bytes,
-        write_behind: false,
     };
     let mut file = if reuse {
         std::fs::write(&old, noise(50_000, 7)).unwrap();
@@ -195,7 +194,6 @@ fn what_refuses_direct_io_is_opened_buffered() {
             mode: IoMode::Direct,
             preallocate_bytes: 1 << 16,
             buffer_bytes: 0,
-            write_behind: false,
         };
         let mut file = fs.create(&path, direct).unwrap();
         file.append(b"hello").unwrap();
@@ -213,7 +211,6 @@ fn a_dropped_direct_file_writes_nothing_later() {
         mode: IoMode::Direct,
         preallocate_bytes: 0,
         buffer_bytes: 65_536,
-        write_behind: false,
     };
     for round in 0..20 {
         let mut file = fs.create(&path, direct).unwrap();
@@ -238,7 +235,6 @@ fn preallocation_reserves_and_finish_gives_back() {
             mode,
             preallocate_bytes: 1 << 20,
             buffer_bytes: 0,
-            write_behind: true,
         };
         let mut file = fs.create(&path, options).unwrap();
         let meta = std::fs::metadata(&path).unwrap();
@@ -345,7 +341,7 @@ fn finish_cuts_what_a_failed_append_left() {
     let dir = folder();
     let path = dir.path().join("f");
     let file = std::fs::File::create(&path).unwrap();
-    let mut file = BufferedWriteFile::new(file, 0, false, true);
+    let mut file = BufferedWriteFile::new(file, 0, false);
     file.append(b"whole").unwrap();
     file.written(4, Err(std::io::Error::from_raw_os_error(28)))
         .unwrap_err();

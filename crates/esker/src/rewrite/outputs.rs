@@ -144,7 +144,6 @@ impl<'a> Outputs<'a> {
             mode: context.io,
             preallocate_bytes: 0,
             buffer_bytes: 1 << 20,
-            write_behind: false,
         };
         let file = context
             .env

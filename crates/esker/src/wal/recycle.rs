@@ -108,7 +108,6 @@ impl WalSegments {
             mode: self.settings.mode,
             preallocate_bytes: self.settings.segment_bytes,
             buffer_bytes: self.settings.buffer_bytes,
-            write_behind: true,
         };
         let idle = self.state.lock().idle.pop_front();
         // An idle file that can't be reused is no loss; whatever is wrong, the new file shows it if it matters.

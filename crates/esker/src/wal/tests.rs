@@ -482,7 +482,6 @@ proptest! {
             mode: if direct { IoMode::Direct } else { IoMode::Buffered },
             preallocate_bytes: 100_000,
             buffer_bytes: if direct { 8192 } else { 0 },
-            write_behind: !direct,
         };
         let file = if recycled {
             let stale: Vec<Vec<u8>> = (0..100).map(|i| payload(500, i)).collect();
