@@ -13,6 +13,7 @@
 //! | where data is | `memtable` `wal` `sstable` |
 //! | its parts | `batch` `cache` |
 //! | words | `key` `codec` `metrics` `options` `merge` `error` |
+//! | what threads meet by | `sync` |
 #![deny(missing_docs)]
 
 #[doc(hidden)]
@@ -47,6 +48,7 @@ pub mod rewrite;
 mod snapshot;
 #[doc(hidden)]
 pub mod sstable;
+mod sync;
 #[doc(hidden)]
 pub mod version;
 #[doc(hidden)]

@@ -6,11 +6,10 @@
 
 use std::sync::Arc;
 
-use parking_lot::{Condvar, Mutex};
-
 use esker_env::{Env, JoinHandle};
 
 use crate::error::{Error, Result};
+use crate::sync::{Condvar, Mutex};
 
 /// What a thread does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

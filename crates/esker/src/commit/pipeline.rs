@@ -15,21 +15,23 @@
 //! 4. A group whose log append failed is not applied and not published, and its sequence numbers are given to the
 //!    next group; what it may have left in the log is the target's to fence off before it logs again.
 //!
+//! `loom.rs` explores what becomes of a few writers; a change of this file is tried there (`make loom`).
+//!
 //! Not built: handing parts of a group back to their writers for parallel memtable inserts. Each would have to be woken
 //! for it, which on two cores is not expected to pay; nobody has measured it.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use parking_lot::{Condvar, Mutex};
-
 use crate::batch::RawBatch;
 use crate::error::{Error, Result};
 use crate::key::Sequence;
 use crate::options::Durability;
+use crate::sync::{Condvar, Mutex};
 
-/// Bytes of batches that a leader takes into its group beyond the first one.
-pub const GROUP_BYTES_MAX: usize = 1 << 20;
+/// Bytes of batches that a leader takes into its group beyond the first one (in models as few as one batch has, so
+/// that some are left to the next leader).
+pub const GROUP_BYTES_MAX: usize = if cfg!(loom) { 1 } else { 1 << 20 };
 
 /// One writer's request, as the target sees it.
 #[derive(Debug)]
@@ -136,6 +138,7 @@ impl<T: CommitTarget> Pipeline<T> {
         let mut followers = Vec::new();
         {
             let mut queue = self.queue.lock();
+            debug_assert!(queue.leading, "two leaders");
             let mut bytes = 0;
             while bytes < GROUP_BYTES_MAX
                 && let Some(waiter) = queue.waiting.pop_front()
@@ -168,6 +171,7 @@ impl<T: CommitTarget> Pipeline<T> {
     /// Appoints the next leader, or notes that there is none.
     fn resign(&self) {
         let mut queue = self.queue.lock();
+        debug_assert!(queue.leading, "two leaders");
         let Some(next) = queue.waiting.pop_front() else {
             queue.leading = false;
             return;

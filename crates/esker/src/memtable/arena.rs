@@ -20,7 +20,7 @@ use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use super::sync::{AtomicPtr, AtomicUsize, Mutex, Ordering};
+use crate::sync::{AtomicPtr, AtomicUsize, Mutex, Ordering};
 
 /// log2 of the smallest chunk.
 const CHUNK_BITS_MIN: usize = 12;
@@ -71,7 +71,7 @@ struct FreeLists {
 /// Chunks between two memtables. Shared by all memtables of a database; what it keeps is bounded.
 pub struct MemtableArenaPool {
     bytes_max: usize,
-    // Never held across an operation of `sync`, so that loom need not know it.
+    // Never held across an operation of `crate::sync`, so that loom need not know it.
     free: parking_lot::Mutex<FreeLists>,
 }
 

@@ -107,7 +107,7 @@ impl Cursor for MemtableCursor {
             Index::Ordered(list) => self.row = list.next_in_scan(self.row),
             Index::Vector(_) => {
                 if let Some(ahead) = self.rows.get(self.at + 4) {
-                    super::sync::prefetch(ahead.row.0);
+                    super::prefetch::prefetch(ahead.row.0);
                 }
                 self.stand_at(Some(self.at + 1));
             }

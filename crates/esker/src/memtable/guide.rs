@@ -19,7 +19,7 @@ use std::ptr::NonNull;
 
 use super::arena::Arena;
 use super::row::Row;
-use super::sync::{AtomicPtr, AtomicU64, Ordering};
+use crate::sync::{AtomicPtr, AtomicU64, Ordering};
 
 /// Nodes that reach this level are tall.
 pub(super) const GUIDE_LEVEL: usize = 2;

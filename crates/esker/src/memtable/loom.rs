@@ -1,6 +1,6 @@
 //! Every interleaving of a few threads over a list of a few nodes.
 //!
-//! `RUSTFLAGS="--cfg loom" cargo test -p esker --lib --release memtable::loom`
+//! `scripts/loom.sh memtable::loom`
 
 use std::sync::Arc;
 
@@ -9,7 +9,9 @@ use super::heads::Heads;
 use super::hint::InsertHint;
 use super::row::Row;
 use super::skiplist::Skiplist;
+use super::{Memtable, MemtableKind};
 use crate::key::{KeyOrder, ValueKind, pack_trailer};
+use crate::sync::{AtomicU64, Ordering};
 
 fn list() -> Arc<Skiplist> {
     let pool = MemtableArenaPool::new(0);
@@ -80,17 +82,17 @@ fn two_writers_of_different_heights() {
 fn a_reader_among_two_inserts_sees_what_was_published() {
     ::loom::model(|| {
         let list = list();
-        let published = Arc::new(::loom::sync::atomic::AtomicUsize::new(0));
+        let published = Arc::new(AtomicU64::new(0));
         let writer = {
             let (list, published) = (Arc::clone(&list), Arc::clone(&published));
             ::loom::thread::spawn(move || {
                 let mut hint = InsertHint::default();
                 put(&list, &mut hint, b"k", 1);
-                published.store(1, ::loom::sync::atomic::Ordering::Release);
+                published.store(1, Ordering::Release);
                 put(&list, &mut hint, b"c", 2);
             })
         };
-        let before = published.load(::loom::sync::atomic::Ordering::Acquire);
+        let before = published.load(Ordering::Acquire);
         let found = list.seek(&list.target(b"b", u64::MAX));
         if before == 1 {
             assert!(!found.is_null());
@@ -125,5 +127,37 @@ fn two_threads_share_a_chunk_and_take_the_next() {
             4096,
             "one of them brought the chunk, both used it"
         );
+    });
+}
+
+#[test]
+fn a_range_delete_covers_for_whom_it_is_published() {
+    ::loom::model(|| {
+        let pool = MemtableArenaPool::new(0);
+        let kind = MemtableKind::Ordered;
+        let memtable = Memtable::new(kind, KeyOrder::Bytewise, 0, 64 << 10, &pool);
+        let published = Arc::new(AtomicU64::new(0));
+        let reader = || {
+            let (memtable, published) = (Arc::clone(&memtable), Arc::clone(&published));
+            move || {
+                let seen = published.load(Ordering::Acquire);
+                assert_eq!(memtable.max_covering_tombstone(b"b", seen), seen);
+            }
+        };
+        let other = ::loom::thread::spawn(reader());
+        let writer = {
+            let (memtable, published) = (Arc::clone(&memtable), Arc::clone(&published));
+            ::loom::thread::spawn(move || {
+                for (sequence, start) in [(1, b"a"), (2, b"b")] {
+                    memtable.insert(sequence, ValueKind::RangeDelete, start, b"c");
+                    published.store(sequence, Ordering::Release);
+                }
+            })
+        };
+        reader()();
+        reader()();
+        writer.join().expect("the writer");
+        other.join().expect("the other reader");
+        assert_eq!(memtable.max_covering_tombstone(b"b", u64::MAX >> 8), 2);
     });
 }

@@ -30,9 +30,9 @@ mod heads;
 mod hint;
 #[cfg(all(test, loom))]
 mod loom;
+mod prefetch;
 mod row;
 mod skiplist;
-mod sync;
 #[cfg(all(test, not(loom)))]
 mod tests;
 mod tombstones;

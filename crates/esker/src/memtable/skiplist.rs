@@ -40,9 +40,10 @@ use super::arena::{Arena, MemtableArenaPool};
 use super::guide::{GUIDE_LEVEL, Guide};
 use super::heads::Heads;
 use super::hint::InsertHint;
+use super::prefetch::prefetch;
 use super::row::Row;
-use super::sync::{AtomicPtr, AtomicU64, AtomicUsize, Ordering, prefetch};
 use crate::key::{KeyOrder, Sequence, TRAILER_LEN, ValueKind, pack_trailer};
+use crate::sync::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 
 /// A node reaches each further level with a chance of one in `1 << LEVEL_BITS`.
 const LEVEL_BITS: u32 = 2;
@@ -113,7 +114,7 @@ impl Skiplist {
         pool: &Arc<MemtableArenaPool>,
         budget_bytes: usize,
     ) -> Self {
-        // Not one of `sync`: it orders nothing, and loom's atomics can't be static.
+        // Not one of `crate::sync`: it orders nothing, and loom's atomics can't be static.
         static NUMBERS: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(1);
         let mut list = Self {
             order,

@@ -7,12 +7,9 @@
 //! `count` sees them; `cut_count` is stored after the fragments that it counts.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-
-use arc_swap::ArcSwap;
-use parking_lot::Mutex;
 
 use crate::key::{FragmentedTombstones, KeyOrder, RangeTombstone, Sequence};
+use crate::sync::{ArcSwap, AtomicUsize, Mutex, Ordering};
 
 #[derive(Default)]
 pub(super) struct Tombstones {

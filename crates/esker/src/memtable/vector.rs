@@ -20,8 +20,8 @@ use super::arena::{Arena, MemtableArenaPool};
 use super::heads::Heads;
 use super::row::Row;
 use super::skiplist::Target;
-use super::sync::{AtomicU64, AtomicUsize, Mutex, Ordering::Relaxed};
 use crate::key::{KeyOrder, Sequence, ValueKind, pack_trailer};
+use crate::sync::{AtomicU64, AtomicUsize, Mutex, Ordering::Relaxed};
 
 /// A row and the head of its key.
 #[derive(Clone, Copy)]

@@ -1,13 +1,10 @@
 //! The open table of a file, and what becomes of the file when nobody needs it any more.
 
 use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use arc_swap::ArcSwapOption;
-use parking_lot::Mutex;
-
 use crate::sstable::Table;
+use crate::sync::{ArcSwapOption, AtomicBool, Mutex, Ordering};
 
 /// Numbers of SSTables that no version refers to any more; whoever drains it removes the files.
 #[derive(Default)]

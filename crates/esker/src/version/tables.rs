@@ -4,8 +4,6 @@ use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 
-use parking_lot::Mutex;
-
 use esker_env::{Fs, IoMode};
 
 use super::{FileKind, FileMeta};
@@ -14,6 +12,7 @@ use crate::error::{Error, Result};
 use crate::key::KeyOrder;
 use crate::metrics::Metrics;
 use crate::sstable::{Table, TableOpenOptions};
+use crate::sync::Mutex;
 
 /// Opens tables and bounds how many are open.
 #[derive(Debug)]

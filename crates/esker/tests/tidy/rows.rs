@@ -31,6 +31,7 @@ const ROWS: &[Row] = &[
         modules: &["key", "codec", "metrics", "options", "merge", "error"],
         mutual: true,
     },
+    row(&["sync"]),
 ];
 
 fn row_of(module: &str) -> Option<usize> {
