@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use arc_swap::ArcSwap;
-use parking_lot::{Condvar, Mutex};
+use parking_lot::Mutex;
 
 use esker_env::{Env, FileLock};
 
@@ -14,7 +14,7 @@ use super::edits::Manifest;
 use super::health::Health;
 use super::jobs::Running;
 use super::write::Token;
-use crate::background::Scheduler;
+use crate::background::{FlushProgress, Scheduler};
 use crate::batch::DEFAULT_COLUMN_FAMILY;
 use crate::commit::{Admission, Pipeline};
 use crate::error::{Error, ErrorKind, Result};
@@ -23,7 +23,7 @@ use crate::memtable::MemtableArenaPool;
 use crate::metrics::Metrics;
 use crate::options::Options;
 use crate::rewrite::Throttle;
-use crate::snapshot::SnapshotList;
+use crate::snapshot::{Published, SnapshotList};
 use crate::version::{Family, FileKind, Graveyard, Tables};
 use crate::wal::{WalSegments, WalWriter};
 
@@ -72,8 +72,7 @@ pub(super) struct Core {
     pub file_lock: Mutex<Option<Box<dyn FileLock>>>,
     pub families: ArcSwap<Families>,
     pub pipeline: Pipeline<Core>,
-    /// The last sequence number that readers see.
-    pub published: AtomicU64,
+    pub published: Published,
     pub next_file_number: AtomicU64,
     /// Edits in the order in which they become durable. Held across manifest writes, never by readers or writers.
     pub manifest: Mutex<Manifest>,
@@ -100,45 +99,6 @@ pub(super) struct Core {
     pub flushes: FlushProgress,
 }
 
-/// Lets callers wait until a family's memtables up to some moment are in SSTables.
-#[derive(Default)]
-pub(super) struct FlushProgress {
-    changed: Condvar,
-    generation: Mutex<u64>,
-}
-
-impl FlushProgress {
-    /// Something about flushes changed.
-    pub fn notify(&self) {
-        *self.generation.lock() += 1;
-        self.changed.notify_all();
-    }
-
-    /// Changes so far.
-    pub fn generation(&self) -> u64 {
-        *self.generation.lock()
-    }
-
-    /// Waits for a change after the one numbered `seen`.
-    pub fn wait_past(&self, seen: u64) {
-        let mut generation = self.generation.lock();
-        while *generation == seen {
-            self.changed.wait(&mut generation);
-        }
-    }
-
-    /// Waits until `done` gives an answer; asks again after each change.
-    pub fn wait<R>(&self, mut done: impl FnMut() -> Option<R>) -> R {
-        loop {
-            let seen = self.generation();
-            if let Some(answer) = done() {
-                return answer;
-            }
-            self.wait_past(seen);
-        }
-    }
-}
-
 impl Core {
     pub fn check_open(&self) -> Result<()> {
         if self.closed.load(Ordering::Relaxed) {
@@ -149,7 +109,7 @@ impl Core {
 
     #[inline]
     pub fn visible(&self) -> Sequence {
-        self.published.load(Ordering::Acquire)
+        self.published.get()
     }
 
     pub fn new_file_number(&self) -> u64 {

@@ -62,12 +62,11 @@ impl Db {
 
 impl Iter {
     fn new(core: Arc<Core>, family: Arc<Family>, options: ReadOptions) -> Result<Self> {
-        let view = family.view_owned();
         core.read_sequence(&options)?;
-        let snapshot = match &options.snapshot {
+        let (view, snapshot) = family.pin_owned(|| match &options.snapshot {
             Some(snapshot) => snapshot.clone(),
             None => core.snapshots.acquire(|| core.visible()),
-        };
+        });
         let cursor = cursor_over_view(
             &view,
             &family.options(),

@@ -20,7 +20,7 @@ use crate::flush;
 use crate::memtable::Memtable;
 use crate::options::CompactionStyle;
 use crate::rewrite::OutputContext;
-use crate::version::{Buffer, Family, FileMeta, VersionEdit, View};
+use crate::version::{Buffer, Family, FileMeta, VersionEdit};
 
 /// Compactions that run, so that no two get in each other's way. Whoever holds it is the only one that picks.
 #[derive(Default)]
@@ -143,17 +143,15 @@ impl Core {
             let mut manifest = self.manifest.lock();
             if family.dropped() {
                 self.remove_files(edit.added.iter().map(|(_, file)| &**file));
-                return family.change_view(|view| Ok(without(view, &sealed, view.version.clone())));
+                family.forget_sealed(&sealed);
+                return Ok(());
             }
             edit.log_number = Some(log_number_after(family, &sealed));
             let mut edits = self.idle_log_edits(&manifest, Some(family.id));
             edits.insert(0, edit.clone());
             self.commit_edits(&mut manifest, edits)
                 .inspect_err(|_| manifest.discard(edit.added.iter().map(|(_, file)| &**file)))?;
-            family.change_view(|view| {
-                let version = Arc::new(view.version.apply(&edit)?);
-                Ok(without(view, &sealed, version))
-            })?;
+            family.install(&edit, &sealed, &self.graveyard)?;
         }
         self.metrics.flushes.add(1);
         self.metrics.flush_bytes.add(bytes);
@@ -279,31 +277,10 @@ impl Core {
             self.remove_files(new_files());
             return Ok(());
         }
-        let old: Vec<Arc<FileMeta>> = if rewritten {
-            let version = &family.view().version;
-            let removed = |file: &FileMeta| edit.removed.iter().any(|(_, number)| *number == file.number);
-            version
-                .files()
-                .map(|(_, file)| file)
-                .filter(|file| removed(file))
-                .cloned()
-                .collect()
-        } else {
-            Vec::new()
-        };
         self.commit_edits(&mut manifest, vec![edit.clone()])
             .inspect_err(|_| manifest.discard(new_files()))?;
-        family.change_view(|view| {
-            let version = Arc::new(view.version.apply(edit)?);
-            Ok(View {
-                version,
-                ..View::clone(view)
-            })
-        })?;
+        family.install(edit, &[], &self.graveyard)?;
         drop(manifest);
-        for file in old {
-            file.table.mark_obsolete(&self.graveyard, file.number);
-        }
         self.bury_dead_tables();
         Ok(())
     }
@@ -428,16 +405,6 @@ impl Core {
                     && (options.compaction_style == CompactionStyle::Manual
                         || picker::pick(&view.version, &options, &running.context(family.id)).is_none())
             })
-    }
-}
-
-/// The view without memtables that were flushed.
-fn without(view: &View, flushed: &[Arc<Buffer>], version: Arc<crate::version::Version>) -> View {
-    let kept = |buffer: &&Arc<Buffer>| !flushed.iter().any(|gone| Arc::ptr_eq(gone, buffer));
-    View {
-        active: Arc::clone(&view.active),
-        sealed: view.sealed.iter().filter(kept).cloned().collect(),
-        version,
     }
 }
 

@@ -11,14 +11,14 @@ use parking_lot::Mutex;
 use esker_env::{Env, FileLock, IoMode};
 
 use super::Db;
-use super::core::{Core, Families, FlushProgress};
+use super::core::{Core, Families};
 use super::edits::Manifest;
 use super::folder;
 use super::health::Health;
 use super::jobs::Running;
 use super::recover::{self, Recovered};
 use super::write::{Token, buffer};
-use crate::background::Scheduler;
+use crate::background::{FlushProgress, Scheduler};
 use crate::batch::DEFAULT_COLUMN_FAMILY;
 use crate::cache::BlockCache;
 use crate::commit::{Admission, Pipeline};
@@ -28,7 +28,7 @@ use crate::merge::{AppendOperator, U64AddOperator};
 use crate::metrics::Metrics;
 use crate::options::{ColumnFamilyOptions, Options};
 use crate::rewrite::Throttle;
-use crate::snapshot::SnapshotList;
+use crate::snapshot::{Published, SnapshotList};
 use crate::version::{
     ColumnFamilyRecord, ColumnFamilyState, Family, FileKind, Graveyard, Tables, VersionEdit, VersionState,
     manifest,
@@ -303,7 +303,7 @@ fn assemble(parts: Parts) -> Result<Core> {
         file_lock: Mutex::new(lock),
         families: ArcSwap::new(families),
         pipeline: Pipeline::new(token),
-        published: AtomicU64::new(last_sequence),
+        published: Published::new(last_sequence),
         next_file_number,
         manifest: Mutex::new(manifest),
         wal: Mutex::new(segments),

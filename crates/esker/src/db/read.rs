@@ -1,4 +1,4 @@
-//! READ: point reads. The view is pinned first and the sequence read after: see `version/family.rs`, invariant 2.
+//! READ: point reads. The view is pinned first and the sequence read after: see `version/family.rs`, invariant 4.
 
 use std::sync::Arc;
 
@@ -43,8 +43,8 @@ impl Db {
         let core = self.core();
         core.check_open()?;
         let family = &family.family;
-        let view = family.view_owned();
-        let sequence = core.read_sequence(options)?;
+        let (view, sequence) = family.pin_owned(|| core.read_sequence(options));
+        let sequence = sequence?;
         let mut order: Vec<usize> = (0..keys.len()).collect();
         order.sort_by(|&a, &b| family.order.compare(keys[a], keys[b]));
         let mut values = Vec::new();
@@ -81,8 +81,8 @@ impl Core {
         options: &ReadOptions,
     ) -> Result<Option<PinnedValue>> {
         self.check_open()?;
-        let view = family.view();
-        let sequence = self.read_sequence(options)?;
+        let (view, sequence) = family.pin(|| self.read_sequence(options));
+        let sequence = sequence?;
         let family_options = family.options();
         let operator = family_options.merge_operator.as_deref();
         get_from_view(

@@ -11,7 +11,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::key::Sequence;
 use crate::memtable::{InsertHint, Memtable, MemtableArenaPool};
 use crate::options::{ColumnFamilyOptions, Durability};
-use crate::version::{Buffer, Family, View};
+use crate::version::{Buffer, Family};
 use crate::wal::WalWriter;
 
 /// Bytes written between two looks at what is not checked with every write (total memory, WAL size).
@@ -175,7 +175,7 @@ impl CommitTarget for Core {
 
     fn publish(&self, token: &mut Token, sequence: Sequence) {
         token.last_sequence = sequence;
-        self.published.store(sequence, Ordering::Release);
+        self.published.advance(sequence);
         self.metrics.commit_groups.add(1);
     }
 }
@@ -303,7 +303,7 @@ impl Core {
             return Ok(());
         }
         self.rotate_wal(token)?;
-        self.replace_active(token.wal_number, family)?;
+        self.replace_active(token.wal_number, family);
         if family.id == DEFAULT_COLUMN_FAMILY {
             token.default_hint = InsertHint::default();
         }
@@ -312,19 +312,8 @@ impl Core {
         Ok(())
     }
 
-    fn replace_active(&self, wal_number: u64, family: &Family) -> Result<()> {
-        let active = buffer(&family.options(), &self.arena_pool, wal_number);
-        family.change_view(|view| {
-            let mut sealed = Vec::with_capacity(view.sealed.len() + 1);
-            sealed.push(Arc::clone(&view.active));
-            sealed.extend(view.sealed.iter().cloned());
-            view.active.table.seal();
-            Ok(View {
-                active,
-                sealed,
-                version: Arc::clone(&view.version),
-            })
-        })
+    fn replace_active(&self, wal_number: u64, family: &Family) {
+        family.replace_active(buffer(&family.options(), &self.arena_pool, wal_number));
     }
 
     /// Ends the current WAL segment, unless nothing was written to it, and starts the next.
@@ -404,7 +393,7 @@ impl Core {
         }
         for family in token.families.by_id.values().filter(|family| !family.dropped()) {
             if !family.view().active.table.is_empty() {
-                self.replace_active(token.wal_number, family)?;
+                self.replace_active(token.wal_number, family);
             }
         }
         token.default_hint = InsertHint::default();

@@ -1,4 +1,4 @@
-//! Snapshots: sequence numbers that compaction must keep visible.
+//! What reads see: the published sequence number, and snapshots, which compaction must keep visible.
 //!
 //! Invariant: a sequence number in the list was the published one when it was added, under the list's lock; a job
 //! that takes the list (under the same lock) after it chose its inputs therefore sees every snapshot that can see
@@ -8,9 +8,32 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use parking_lot::Mutex;
-
 use crate::key::Sequence;
+use crate::sync::{AtomicU64, Mutex, Ordering};
+
+/// The sequence number of the last write that readers see. A reader pins its view before it reads the number: see
+/// `version/family.rs`.
+#[derive(Debug)]
+pub struct Published(AtomicU64);
+
+impl Published {
+    /// Everything up to `sequence` is seen.
+    pub fn new(sequence: Sequence) -> Self {
+        Self(AtomicU64::new(sequence))
+    }
+
+    /// The last write that is seen, with all that was written before it.
+    #[inline]
+    pub fn get(&self) -> Sequence {
+        self.0.load(Ordering::Acquire)
+    }
+
+    /// Lets everything up to `sequence` be seen. For the leader, after the inserts.
+    #[inline]
+    pub fn advance(&self, sequence: Sequence) {
+        self.0.store(sequence, Ordering::Release);
+    }
+}
 
 /// The live snapshots of a database: sequence -> how many share it.
 #[derive(Debug, Default)]

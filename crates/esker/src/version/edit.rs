@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::file::FileMeta;
+use super::levels::Version;
 use crate::key::Sequence;
 
 /// What the manifest stores about a column family when it is made.
@@ -61,6 +62,18 @@ impl VersionEdit {
     /// Lets a table leave.
     pub fn remove(&mut self, level: usize, number: u64) {
         self.removed.push((level_byte(level), number));
+    }
+
+    /// The tables of `version`, which the edit is applied to, that are in none afterwards: removed, and not moved.
+    pub fn left_for_good<'a>(&'a self, version: &'a Version) -> impl Iterator<Item = &'a Arc<FileMeta>> {
+        let moved = |number| self.added.iter().any(|(_, file)| file.number == number);
+        self.removed
+            .iter()
+            .filter(move |(_, number)| !moved(*number))
+            .filter_map(|&(level, number)| {
+                let level = version.levels().get(usize::from(level))?;
+                level.files().iter().find(|file| file.number == number)
+            })
     }
 
     /// Lets a table come.

@@ -3,20 +3,26 @@
 //! Invariants:
 //! 1. A [`View`] never changes; a change is a new view, stored by whoever holds `change`. Readers take no lock.
 //! 2. Views only move data forward: a memtable leaves the view in the same step in which the version that holds its
-//!    rows enters it. A pinned view therefore always holds every row written before it was pinned.
-//! 3. Only the leader of the commit pipeline replaces the active memtable, between two groups.
+//!    rows enters it. A pinned view therefore always holds every row published before it was pinned, except for those
+//!    that a job dropped because a later one hides them from every reader.
+//! 3. Only the leader of the commit pipeline replaces the active memtable, between two groups: so what a sealed memtable
+//!    holds is published.
+//! 4. A reader pins its view first and learns what it sees after ([`pin`](Family::pin)). So it sees the later row of 2,
+//!    which was published before its view was made; with a number from before it would see neither. Rows that were
+//!    published after the view was pinned may be missing from it, if the memtable was sealed meanwhile: it then shows the
+//!    family as it was at the sealing, a moment within the read.
+//!
+//! `version/loom.rs` explores all of this.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use arc_swap::{ArcSwap, Guard};
-use parking_lot::Mutex;
-
-use super::Version;
+use super::slot::Graveyard;
+use super::{FileMeta, Version, VersionEdit};
 use crate::error::Result;
 use crate::key::KeyOrder;
 use crate::memtable::Memtable;
 use crate::options::ColumnFamilyOptions;
+use crate::sync::{ArcSwap, AtomicBool, AtomicU64, Guard, Mutex, Ordering};
 
 /// A memtable and the first WAL segment that can hold its rows.
 #[derive(Debug)]
@@ -59,6 +65,30 @@ pub struct View {
     pub sealed: Vec<Arc<Buffer>>,
     /// The SSTables.
     pub version: Arc<Version>,
+}
+
+impl View {
+    /// The active memtable is sealed and `active` takes its place.
+    fn with_active(&self, active: Arc<Buffer>) -> Self {
+        let mut sealed = Vec::with_capacity(self.sealed.len() + 1);
+        sealed.push(Arc::clone(&self.active));
+        sealed.extend(self.sealed.iter().cloned());
+        Self {
+            active,
+            sealed,
+            version: Arc::clone(&self.version),
+        }
+    }
+
+    /// `version` takes the place of the tables, and of these memtables.
+    fn with_version(&self, version: Arc<Version>, flushed: &[Arc<Buffer>]) -> Self {
+        let kept = |buffer: &&Arc<Buffer>| !flushed.iter().any(|gone| Arc::ptr_eq(gone, buffer));
+        Self {
+            active: Arc::clone(&self.active),
+            sealed: self.sealed.iter().filter(kept).cloned().collect(),
+            version,
+        }
+    }
 }
 
 /// A live column family.
@@ -114,12 +144,56 @@ impl Family {
         self.view.load_full()
     }
 
-    /// Replaces the view by what `change` makes of it; nothing happens if it fails.
-    pub fn change_view(&self, change: impl FnOnce(&View) -> Result<View>) -> Result<()> {
+    /// The view of now, and what `seen` then says that the read sees: in this order, see invariant 4.
+    #[inline]
+    pub fn pin<R>(&self, seen: impl FnOnce() -> R) -> (Guard<Arc<View>>, R) {
+        let view = self.view();
+        (view, seen())
+    }
+
+    /// [`pin`](Self::pin), to keep.
+    pub fn pin_owned<R>(&self, seen: impl FnOnce() -> R) -> (Arc<View>, R) {
+        let view = self.view_owned();
+        (view, seen())
+    }
+
+    /// Seals the active memtable; `next` takes its place. For the leader, between two groups.
+    pub fn replace_active(&self, next: Arc<Buffer>) {
         let _alone = self.change.lock();
-        let next = change(&self.view.load())?;
-        self.view.store(Arc::new(next));
+        let view = self.view.load();
+        view.active.table.seal();
+        self.view.store(Arc::new(view.with_active(next)));
+    }
+
+    /// Puts the result of a job in force, in one step: the tables of `edit` come and go, the memtables that were
+    /// `flushed` into them leave. Files that left for good are removed, by way of `graveyard`, when nobody reads them any
+    /// more. Call only once the edit is durable; nothing happens if it does not fit.
+    pub fn install(
+        &self,
+        edit: &VersionEdit,
+        flushed: &[Arc<Buffer>],
+        graveyard: &Arc<Graveyard>,
+    ) -> Result<()> {
+        let left: Vec<Arc<FileMeta>> = {
+            let _alone = self.change.lock();
+            let view = self.view.load();
+            let version = Arc::new(view.version.apply(edit)?);
+            let left = edit.left_for_good(&view.version).cloned().collect();
+            self.view.store(Arc::new(view.with_version(version, flushed)));
+            left
+        };
+        for file in left {
+            file.table.mark_obsolete(graveyard, file.number);
+        }
         Ok(())
+    }
+
+    /// Lets sealed memtables go with all they hold: the family was dropped.
+    pub fn forget_sealed(&self, sealed: &[Arc<Buffer>]) {
+        let _alone = self.change.lock();
+        let view = self.view.load();
+        let version = Arc::clone(&view.version);
+        self.view.store(Arc::new(view.with_version(version, sealed)));
     }
 
     /// The settings of now.

@@ -18,6 +18,8 @@ mod family;
 mod file;
 mod level;
 mod levels;
+#[cfg(all(test, loom))]
+mod loom;
 pub mod manifest;
 mod names;
 mod slot;
