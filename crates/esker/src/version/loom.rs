@@ -333,7 +333,7 @@ impl CommitTarget for Model {
 }
 
 #[test]
-fn two_writers_in_groups_beside_a_flush_and_a_reader() {
+fn two_writers_in_groups_read_their_own_beside_a_flush() {
     ::loom::model(|| {
         let model = Model::new(MemtableKind::Vector);
         model.put(1);
