@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use esker::inspect::{FamilyInfo, Inspector, builtin_key_order};
+use esker::inspect::{FamilyInfo, Inspector, builtin_key_order, builtin_merge_operator};
 use esker::{
     AppendOperator, ColumnFamily, ColumnFamilyOptions, Db, Error, ErrorKind, MergeOperator, Opener, Options,
     U64AddOperator,
@@ -110,18 +110,19 @@ fn settings(family: &FamilyInfo, access: Access) -> Result<ColumnFamilyOptions> 
     })?;
     settings.merge_operator = match family.merge_operator.as_deref() {
         None => None,
-        Some("esker.append") => Some(builtin_operator(Operator::Append)),
-        Some("esker.u64-add") => Some(builtin_operator(Operator::U64Add)),
-        Some(name) if access == Access::Read => Some(Arc::new(ForeignOperator(name.to_owned()))),
-        Some(operator) => {
-            let name = &family.name;
-            return Err(Failure::usage(
-                format!(
-                    "column family '{name}' has the merge operator '{operator}', which only its application has"
-                ),
-                "write to it by that application; reading commands work",
-            ));
-        }
+        Some(operator) => match builtin_merge_operator(operator) {
+            Some(operator) => Some(operator),
+            None if access == Access::Read => Some(Arc::new(ForeignOperator(operator.to_owned()))),
+            None => {
+                let name = &family.name;
+                return Err(Failure::usage(
+                    format!(
+                        "column family '{name}' has the merge operator '{operator}', which only its application has"
+                    ),
+                    "write to it by that application; reading commands work",
+                ));
+            }
+        },
     };
     Ok(settings)
 }

@@ -252,6 +252,32 @@ fn another_key_order_or_merge_operator_is_refused() {
     assert_eq!(db.get(b"a").unwrap().unwrap(), b"1");
 }
 
+/// The separator was not stored: a database that was opened without naming an operator joined with nothing.
+#[test]
+fn an_append_operator_keeps_its_separator_without_being_named_again() {
+    let with = |separator: &[u8]| ColumnFamilyOptions {
+        merge_operator: Some(Arc::new(AppendOperator::new(separator))),
+        ..family_options()
+    };
+    let (env, _) = machine();
+    let db = try_open(&env, with_default(with(b", "))).unwrap();
+    db.merge(b"a", b"1").unwrap();
+    db.merge(b"a", b"2").unwrap();
+    db.close().unwrap();
+    let db = open(&env);
+    db.merge(b"a", b"3").unwrap();
+    assert_eq!(db.get(b"a").unwrap().unwrap(), b"1, 2, 3");
+    db.compact_range(None, None).unwrap();
+    assert_eq!(db.get(b"a").unwrap().unwrap(), b"1, 2, 3");
+    db.close().unwrap();
+    for other in [&b""[..], b","] {
+        let error = try_open(&env, with_default(with(other))).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error:?}");
+        assert!(error.message().contains("'esker.append:, '"), "{error}");
+    }
+    try_open(&env, with_default(with(b", "))).unwrap();
+}
+
 #[test]
 fn a_merge_without_an_operator_fails_when_it_is_read() {
     let (env, _) = machine();

@@ -24,7 +24,7 @@ use crate::cache::BlockCache;
 use crate::commit::{Admission, Pipeline};
 use crate::error::{Error, ErrorKind, Result};
 use crate::memtable::{InsertHint, MemtableArenaPool};
-use crate::merge::{AppendOperator, U64AddOperator};
+use crate::merge::builtin_operator;
 use crate::metrics::Metrics;
 use crate::options::{ColumnFamilyOptions, Options};
 use crate::rewrite::Throttle;
@@ -412,14 +412,10 @@ fn settings_of(
     if options.merge_operator.is_none() {
         options.merge_operator = match record.merge_operator.as_deref() {
             None => None,
-            Some("esker.append") => Some(Arc::new(AppendOperator::default())),
-            Some("esker.u64-add") => Some(Arc::new(U64AddOperator)),
-            Some(name) => {
-                return Err(
-                    Error::invalid(format!("the merge operator '{name}' is needed to open it"))
-                        .in_column_family(&record.name),
-                );
-            }
+            Some(name) => Some(builtin_operator(name).ok_or_else(|| {
+                Error::invalid(format!("the merge operator '{name}' is needed to open it"))
+                    .in_column_family(&record.name)
+            })?),
         };
     } else if let (Some(stored), Some(now)) = (&record.merge_operator, &options.merge_operator)
         && stored != now.name()

@@ -23,6 +23,7 @@ use esker_env::{Env, Fs};
 
 use crate::error::{Error, Result};
 use crate::key::{BytewiseComparator, KeyOrder, ReverseBytewiseComparator};
+use crate::merge::MergeOperator;
 use crate::version::FileKind as Kind;
 
 pub use crate::key::ValueKind;
@@ -95,6 +96,12 @@ pub fn builtin_key_order(name: &str) -> Option<KeyOrder> {
     } else {
         Some(reverse()).filter(|order| order.name() == name)
     }
+}
+
+/// The merge operator that the engine itself has under this name, with all that the name says of it; `None` for one of
+/// the user's own.
+pub fn builtin_merge_operator(name: &str) -> Option<Arc<dyn MergeOperator>> {
+    crate::merge::builtin_operator(name)
 }
 
 /// The word for a kind of entry: `put`, `delete`, `single-delete`, `merge`, `range-delete` or `blob-pointer`.

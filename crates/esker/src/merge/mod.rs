@@ -4,13 +4,14 @@
 
 mod builtin;
 
-pub use builtin::{AppendOperator, U64AddOperator};
+pub use builtin::{AppendOperator, U64AddOperator, builtin_operator};
 
 use crate::error::Result;
 
 /// Folds operands into values. Must be deterministic, and independent of how operands are grouped.
 pub trait MergeOperator: Send + Sync {
-    /// The name stored with the column family.
+    /// The name stored with the column family. Another name is another operator: a family whose operands were merged
+    /// by one is not opened with another, so whatever changes the result belongs into it.
     fn name(&self) -> &str;
     /// The value after applying `operands` (oldest first) to `base` (`None`: the key was absent or deleted).
     fn full_merge(&self, key: &[u8], base: Option<&[u8]>, operands: &[&[u8]]) -> Result<Vec<u8>>;

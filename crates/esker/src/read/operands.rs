@@ -92,9 +92,7 @@ mod tests {
 
     #[test]
     fn operands_fold_oldest_first_however_they_were_found() {
-        let operator = AppendOperator {
-            separator: b",".to_vec(),
-        };
+        let operator = AppendOperator::new(*b",");
         let mut operands = Operands::default();
         for operand in [&b"1"[..], b"", b"3"] {
             operands.push(operand);

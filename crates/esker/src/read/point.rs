@@ -151,9 +151,7 @@ mod tests {
     use crate::merge::AppendOperator;
 
     fn comma() -> AppendOperator {
-        AppendOperator {
-            separator: b",".to_vec(),
-        }
+        AppendOperator::new(*b",")
     }
 
     fn push(

@@ -109,9 +109,7 @@ pub(crate) struct Source {
 }
 
 pub(crate) fn comma() -> Arc<dyn MergeOperator> {
-    Arc::new(AppendOperator {
-        separator: b",".to_vec(),
-    })
+    Arc::new(AppendOperator::new(*b","))
 }
 
 /// Keys that share prefixes longer than a head, extend each other, and end in extremes.
