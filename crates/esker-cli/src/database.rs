@@ -169,4 +169,10 @@ fn warn_of_damage(db: &Db, access: Access) {
             path.display()
         );
     }
+    for path in &report.given_up {
+        eprintln!(
+            "       removed, as newer ones take the room for damaged logs: {}",
+            path.display()
+        );
+    }
 }

@@ -219,6 +219,29 @@ fn a_damaged_log_is_found_and_dumped_around() {
         stderr.contains("warning") && stderr.contains("verify"),
         "{stderr}"
     );
+    // Whoever writes recovers, and keeps the segment aside.
+    let (code, _, stderr) = run(dir.path(), &["put", "key", "value"]);
+    assert!(code == 0 && stderr.contains("kept aside"), "{stderr}");
+    let aside = files(dir.path(), "wal.damaged");
+    assert_eq!(aside.len(), 1);
+    let (code, stdout, _) = run(dir.path(), &["verify"]);
+    assert_eq!(code, 0, "{stdout}");
+    assert!(
+        stdout.contains(name(&aside[0])) && stdout.contains("kept aside"),
+        "{stdout}"
+    );
+    let (_, stdout, _) = run(dir.path(), &["stats"]);
+    assert!(
+        stdout.contains("damaged log") && stdout.contains("in 1 files"),
+        "{stdout}"
+    );
+    let stats = json(dir.path(), &["stats", "--json"]);
+    assert_eq!(stats[0]["damaged_wal_files"], 1);
+    let (_, stdout, _) = run(dir.path(), &["dump", "wal", name(&aside[0])]);
+    assert!(
+        stdout.contains("log0019") && stdout.contains("log0021"),
+        "{stdout}"
+    );
 }
 
 #[test]

@@ -104,6 +104,7 @@ impl Facts {
     fn json(&self) -> Value {
         let (wal_files, wal_bytes) = self.files_of(FileRole::Wal);
         let (table_files, table_bytes) = self.files_of(FileRole::Table);
+        let (damaged_files, damaged_bytes) = self.files_of(FileRole::DamagedWal);
         let families = self.info.families.iter().map(|family| {
             let live = self.families.get(&family.name).copied().unwrap_or_default();
             let levels = levels(family).into_iter().map(|(level, tables)| {
@@ -128,6 +129,7 @@ impl Facts {
             "last_sequence": self.last_sequence,
             "table_files": table_files, "table_bytes": table_bytes,
             "wal_files": wal_files, "wal_bytes": wal_bytes,
+            "damaged_wal_files": damaged_files, "damaged_wal_bytes": damaged_bytes,
             "families": families.collect::<Vec<_>>(),
         })
     }
@@ -148,6 +150,14 @@ impl Facts {
             "log            {} in {wal_files} files",
             human_bytes(wal_bytes)
         )?;
+        let (damaged_files, damaged_bytes) = self.files_of(FileRole::DamagedWal);
+        if damaged_files > 0 {
+            writeln!(
+                out,
+                "damaged log    {} in {damaged_files} files, kept aside; `esker dump wal` reads them",
+                human_bytes(damaged_bytes)
+            )?;
+        }
         for family in &self.info.families {
             let live = self.families.get(&family.name).copied().unwrap_or_default();
             let operator = family.merge_operator.as_deref().unwrap_or("none");

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use esker::inspect::{FileReport, Inspector, VerifySummary};
+use esker::inspect::{FileReport, FileRole, Inspector, VerifySummary};
 use serde_json::json;
 
 use crate::args::{Common, Verify};
@@ -44,7 +44,11 @@ fn print(file: &FileReport, output: &mut Output) -> io::Result<()> {
             "damages": damages,
         }));
     }
-    let verdict = if file.damages.is_empty() { "ok" } else { "DAMAGED" };
+    let verdict = match file.role {
+        FileRole::DamagedWal => "aside",
+        _ if file.damages.is_empty() => "ok",
+        _ => "DAMAGED",
+    };
     write!(
         output,
         "{verdict:<8} {:<8} {}  {}, {} records",

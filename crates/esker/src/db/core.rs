@@ -58,8 +58,11 @@ pub struct RecoveryReport {
     pub damages: u64,
     /// Bytes of WAL that could not be used, torn tails included.
     pub lost_bytes: u64,
-    /// WAL files with damage, kept aside under these names.
+    /// WAL files with damage, and those behind them that are not part of the database any more, kept aside under these
+    /// names.
     pub kept_aside: Vec<PathBuf>,
+    /// Files that earlier recoveries had kept aside, and that were removed because all together passed `wal_bytes_max`.
+    pub given_up: Vec<PathBuf>,
 }
 
 pub(super) struct Core {

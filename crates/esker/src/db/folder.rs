@@ -59,7 +59,9 @@ fn check_is_free(env: &Env, dir: &Path) -> Result<()> {
         .map_err(|error| Error::io("can't list the folder", error).in_file(dir))?;
     for name in names {
         match FileKind::parse(&name) {
-            Some(FileKind::Table(_) | FileKind::Blob(_)) => return Err(without_current(dir, &name)),
+            Some(FileKind::Table(_) | FileKind::Blob(_) | FileKind::DamagedWal(_)) => {
+                return Err(without_current(dir, &name));
+            }
             // A creation makes a segment before it makes CURRENT, but writes to it only afterwards.
             Some(kind @ FileKind::Wal(_)) if holds_records(env, &kind.path(dir))? => {
                 return Err(without_current(dir, &name));

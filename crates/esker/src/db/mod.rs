@@ -1,7 +1,7 @@
 //! The database: opens, recovers, closes, and wires the parts together.
 //!
 //! - [`open`](Db::open) → `folder.rs` (what is in it, its lock), `open.rs` (manifest, parts, threads),
-//!   `recover.rs` (WAL replay), `read_only.rs` (beside a process that writes)
+//!   `recover.rs` (WAL replay), `kept_aside.rs` (what it found damaged), `read_only.rs` (beside a process that writes)
 //! - a write → `write.rs` (what the commit pipeline does here)
 //! - a read → `read.rs`, `iterator.rs`
 //! - background work → `jobs.rs` (which job, and what its result means)
@@ -17,6 +17,7 @@ mod handle;
 mod health;
 mod iterator;
 mod jobs;
+mod kept_aside;
 mod manual;
 mod open;
 mod properties;

@@ -16,6 +16,7 @@ use super::edits::Manifest;
 use super::folder;
 use super::health::Health;
 use super::jobs::Running;
+use super::kept_aside;
 use super::recover::{self, Recovered};
 use super::write::{Token, buffer};
 use crate::background::{FlushProgress, Scheduler};
@@ -257,6 +258,7 @@ fn assemble(parts: Parts) -> Result<Core> {
             }
             state.apply(&edit)?;
         }
+        kept_aside::name(&*env.fs, &dir, &recovered.aside)?;
         let number = new_number();
         state.next_file_number = state
             .next_file_number
@@ -283,7 +285,8 @@ fn assemble(parts: Parts) -> Result<Core> {
     };
     let families = Arc::new(Families { default, by_id });
     if let Some(number) = manifest.number() {
-        recover::keep_aside(&env, &dir, &recovered.aside, &mut recovered.report)?;
+        let bytes_max = options.wal_bytes_resolved();
+        kept_aside::keep(&*env.fs, &dir, &recovered.aside, bytes_max, &mut recovered.report)?;
         folder::remove_dead_files(&env, &dir, &manifest.state, number, &segments, wal_number)?;
     }
     let token = Token {

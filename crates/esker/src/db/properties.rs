@@ -1,6 +1,6 @@
 //! What is told about a database: properties by name, statistics, approximate sizes.
 
-use super::{ColumnFamily, Db};
+use super::{ColumnFamily, Db, kept_aside};
 use crate::compaction::picker;
 use crate::error::{Error, Result};
 use crate::version::View;
@@ -44,7 +44,7 @@ pub struct Stats {
 }
 
 /// Names that [`Db::property`] knows.
-pub const PROPERTIES: [&str; 13] = [
+pub const PROPERTIES: [&str; 14] = [
     "memtable-bytes",
     "memtables-waiting",
     "entries-active-memtable",
@@ -57,11 +57,13 @@ pub const PROPERTIES: [&str; 13] = [
     "snapshots",
     "iterators",
     "cache-bytes",
+    "damaged-wal-bytes",
     "stats",
 ];
 
 impl Db {
-    /// A property as text. Error: `InvalidArgument` for an unknown name, listing the known ones.
+    /// A property as text. Errors: `InvalidArgument` for an unknown name, listing the known ones; `Io` for
+    /// `damaged-wal-bytes` (of WAL files that recoveries kept aside) if the folder can't be listed.
     pub fn property(&self, family: &ColumnFamily, name: &str) -> Result<String> {
         let core = self.core();
         let view = family.family.view_owned();
@@ -92,6 +94,10 @@ impl Db {
                     .to_string()
             }
             "cache-bytes" => core.tables.block_cache().used_bytes().to_string(),
+            "damaged-wal-bytes" => {
+                let segments = kept_aside::list(&*core.env.fs, &core.dir)?;
+                segments.iter().map(|(_, bytes)| bytes).sum::<u64>().to_string()
+            }
             "stats" => self.stats().to_string(),
             _ => {
                 let known = PROPERTIES.join(", ");

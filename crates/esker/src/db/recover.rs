@@ -6,7 +6,7 @@
 //! Which records count: a family's rows in segments below its log number are in SSTables already and are skipped.
 //! Replay stops at the first damage (`PointInTime`), refuses it (`Absolute`) or goes on behind it (`SkipCorrupt`).
 //! A torn end behind which nothing was logged is no damage: it was never acknowledged as durable. Segments with damage are
-//! renamed to `NNNNNN.wal.damaged` and left for whoever wants to look at them.
+//! kept aside (`kept_aside.rs`).
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -25,7 +25,7 @@ use crate::metrics::Metrics;
 use crate::options::{ColumnFamilyOptions, MemtableKind, Options, RecoveryMode};
 use crate::rewrite::{OutputContext, Throttle};
 use crate::version::{FileKind, FileMeta, VersionState};
-use crate::wal::{Ending, SegmentId, WalReader};
+use crate::wal::{Ending, SEGMENT_HEADER_BYTES, SegmentId, WalReader};
 
 /// What recovery needs.
 pub(super) struct Context<'a> {
@@ -83,7 +83,11 @@ pub(super) fn replay(context: &Context<'_>) -> Result<Recovered> {
             }
             replay.recovered.report.damages = replay.recovered.report.damages.max(1);
             replay.recovered.aside.push(number);
-            replay.recovered.aside.extend(later);
+            for &number in later {
+                if replay.holds_anything(number)? {
+                    replay.recovered.aside.push(number);
+                }
+            }
             break;
         }
     }
@@ -184,6 +188,21 @@ impl Replay<'_> {
         Ok(false)
     }
 
+    /// Whether there is anything in a segment to look at: an opening that did not come to its end leaves empty ones.
+    fn holds_anything(&self, number: u64) -> Result<bool> {
+        let mut reader = self.reader(number)?;
+        if reader.next()?.is_some() {
+            return Ok(true);
+        }
+        let end = reader.report();
+        Ok(match end.ending {
+            Ending::Damaged => true,
+            // More than a header, or than a part of one.
+            Ending::Torn => end.end_offset + end.unusable_bytes > SEGMENT_HEADER_BYTES as u64,
+            Ending::Clean | Ending::Finished | Ending::NotStarted => false,
+        })
+    }
+
     fn reader(&self, number: u64) -> Result<WalReader> {
         let context = self.context;
         let path = FileKind::Wal(number).path(context.dir);
@@ -272,18 +291,6 @@ impl Replay<'_> {
         self.recovered.files.entry(family).or_default().extend(files);
         Ok(())
     }
-}
-
-/// Renames segments with damage, once what could be used of them is durable elsewhere.
-pub(super) fn keep_aside(env: &Env, dir: &Path, segments: &[u64], report: &mut RecoveryReport) -> Result<()> {
-    for &number in segments {
-        let path = FileKind::Wal(number).path(dir);
-        let aside = path.with_extension("wal.damaged");
-        let renamed = env.fs.rename(&path, &aside);
-        renamed.map_err(|error| Error::io("can't keep a damaged WAL segment aside", error).in_file(&path))?;
-        report.kept_aside.push(aside);
-    }
-    Ok(())
 }
 
 fn settings<'a>(context: &Context<'a>, family: u32) -> Result<&'a ColumnFamilyOptions> {

@@ -24,6 +24,8 @@ pub enum FileRole {
     Table,
     /// A segment of the write-ahead log.
     Wal,
+    /// A segment that a recovery kept aside, as it found damage.
+    DamagedWal,
     /// A lock, or a file that was never finished.
     Other,
 }
@@ -34,16 +36,18 @@ impl FileRole {
             FileKind::Current | FileKind::Manifest(_) => Self::Manifest,
             FileKind::Table(_) => Self::Table,
             FileKind::Wal(_) => Self::Wal,
+            FileKind::DamagedWal(_) => Self::DamagedWal,
             _ => Self::Other,
         }
     }
 
-    /// `manifest`, `sst`, `wal` or `other`.
+    /// `manifest`, `sst`, `wal`, `wal.damaged` or `other`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Manifest => "manifest",
             Self::Table => "sst",
             Self::Wal => "wal",
+            Self::DamagedWal => "wal.damaged",
             Self::Other => "other",
         }
     }
@@ -146,6 +150,12 @@ impl Inspector {
                     report(self.verify_segment_alone(file));
                 }
             }
+        }
+        for file in of_role(&files, FileRole::DamagedWal) {
+            // The damage is known; a database without it is whole.
+            report(FileReport::new(&file.path, FileRole::DamagedWal).noted(
+                "not part of the database: kept aside by a recovery that found damage; `esker dump wal` reads it",
+            ));
         }
         Ok(summary)
     }

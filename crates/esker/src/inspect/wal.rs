@@ -92,8 +92,7 @@ impl Inspector {
 
     fn id_from_name(&self, path: &Path) -> Option<SegmentId> {
         let name = path.file_name()?.to_str()?;
-        let name = name.strip_suffix(".damaged").unwrap_or(name);
-        let Some(FileKind::Wal(number)) = FileKind::parse(name) else {
+        let Some(FileKind::Wal(number) | FileKind::DamagedWal(number)) = FileKind::parse(name) else {
             return None;
         };
         let state = manifest::recover(&*self.fs, &self.dir).ok()?.state;

@@ -38,7 +38,7 @@ pub struct Options {
     /// 0: half of the budget. Default: 0.
     pub memtables_bytes_max: u64,
     /// WAL bytes alive before the column family that holds the oldest is flushed; 0: twice the memtables' part.
-    /// Default: 0.
+    /// Also bounds what recoveries keep aside of damaged segments, those of the last one excepted. Default: 0.
     pub wal_bytes_max: u64,
     /// Size of one WAL segment, in bytes: 64 KiB to 4 GiB. Default: 64 MiB.
     pub wal_segment_bytes: u64,

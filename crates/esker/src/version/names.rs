@@ -22,6 +22,8 @@ pub enum FileKind {
     Table(u64),
     /// `000007.wal`: a segment of the write-ahead log.
     Wal(u64),
+    /// `000007.wal.damaged`: a segment in which recovery found damage. Never read by the engine.
+    DamagedWal(u64),
     /// `000007.blob`: values outside the tree. Reserved.
     Blob(u64),
     /// `MANIFEST-000003`: the history of versions.
@@ -42,6 +44,7 @@ impl FileKind {
         match self {
             Self::Table(number) => format!("{number:06}.sst"),
             Self::Wal(number) => format!("{number:06}.wal"),
+            Self::DamagedWal(number) => format!("{number:06}.wal.damaged"),
             Self::Blob(number) => format!("{number:06}.blob"),
             Self::Temp(number) => format!("{number:06}.tmp"),
             Self::Manifest(number) => format!("{MANIFEST_PREFIX}{number:06}"),
@@ -72,6 +75,7 @@ impl FileKind {
         Some(match extension {
             "sst" => Self::Table(number),
             "wal" => Self::Wal(number),
+            "wal.damaged" => Self::DamagedWal(number),
             "blob" => Self::Blob(number),
             "tmp" => Self::Temp(number),
             _ => return None,
@@ -81,7 +85,12 @@ impl FileKind {
     /// The number in the name, if the kind has one.
     pub fn number(self) -> Option<u64> {
         match self {
-            Self::Table(n) | Self::Wal(n) | Self::Blob(n) | Self::Manifest(n) | Self::Temp(n) => Some(n),
+            Self::Table(n)
+            | Self::Wal(n)
+            | Self::DamagedWal(n)
+            | Self::Blob(n)
+            | Self::Manifest(n)
+            | Self::Temp(n) => Some(n),
             Self::Current | Self::CurrentTemp | Self::Lock => None,
         }
     }
@@ -103,11 +112,12 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn kinds(n: u64) -> [FileKind; 8] {
+    fn kinds(n: u64) -> [FileKind; 9] {
         use FileKind::*;
         [
             Table(n),
             Wal(n),
+            DamagedWal(n),
             Blob(n),
             Manifest(n),
             Temp(n),
@@ -127,7 +137,7 @@ mod tests {
 
         #[test]
         fn a_parsed_name_is_the_only_one_of_its_file(
-            name in "[0+]{0,4}[0-9]{0,8}(\\.sst|\\.wal|\\.tmp|\\.blob)?|MANIFEST-[0-9]{0,8}|.{0,12}",
+            name in "[0+]{0,4}[0-9]{0,8}(\\.sst|\\.wal(\\.damaged)?|\\.tmp|\\.blob)?|MANIFEST-[0-9]{0,8}|.{0,12}",
         ) {
             if let Some(kind) = FileKind::parse(&name) {
                 prop_assert_eq!(kind.name(), name);
@@ -154,6 +164,7 @@ mod tests {
             "+00007.sst",
             "000007.SST",
             "000007.sst.bak",
+            "000007.sst.damaged",
             "000007",
             "MANIFEST-",
             "MANIFEST-1",

@@ -256,8 +256,9 @@ impl VersionState {
             FileKind::Wal(number) => self.log_number_min().is_some_and(|min| number < min),
             FileKind::Manifest(number) => number != manifest,
             FileKind::Temp(_) | FileKind::CurrentTemp => true,
-            // Nothing is known about blob files yet, and what is not known is not removed.
-            FileKind::Blob(_) | FileKind::Current | FileKind::Lock => false,
+            // What is damaged is for somebody to look at (see `db/kept_aside.rs`). Nothing is known about blob files yet,
+            // and what is not known is not removed.
+            FileKind::DamagedWal(_) | FileKind::Blob(_) | FileKind::Current | FileKind::Lock => false,
         }
     }
 }
@@ -410,6 +411,7 @@ mod tests {
             (FileKind::Current, false),
             (FileKind::Lock, false),
             (FileKind::Blob(1), false),
+            (FileKind::DamagedWal(1), false),
         ];
         for (kind, expected) in cases {
             assert_eq!(state.is_obsolete(kind, 5), expected, "{kind:?}");

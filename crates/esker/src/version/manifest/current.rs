@@ -76,7 +76,7 @@ fn without_current(fs: &dyn Fs, dir: &Path) -> Error {
     let is_data = |kind: Option<FileKind>| {
         matches!(
             kind,
-            Some(FileKind::Table(_) | FileKind::Wal(_) | FileKind::Blob(_))
+            Some(FileKind::Table(_) | FileKind::Wal(_) | FileKind::DamagedWal(_) | FileKind::Blob(_))
         )
     };
     let manifests = kinds
