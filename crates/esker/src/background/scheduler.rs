@@ -33,6 +33,8 @@ struct State {
     pauses: usize,
     /// The database closes: what has to be flushed is, paused or not.
     draining: bool,
+    /// Callers that wait for a flush they asked for: flushes run, paused or not.
+    flush_requests: usize,
     running: usize,
     idle_compactors: usize,
 }
@@ -40,6 +42,10 @@ struct State {
 impl State {
     fn paused(&self) -> bool {
         self.pauses > 0 && !self.draining
+    }
+
+    fn holds_back(&self, lane: Lane) -> bool {
+        self.paused() && !(lane == Lane::Flush && self.flush_requests > 0)
     }
 }
 
@@ -49,6 +55,22 @@ struct Shared {
     work: Condvar,
     /// A worker finished a job or went idle.
     quiet: Condvar,
+}
+
+/// Somebody waits for a flush: see [`Scheduler::request_flush`].
+pub struct FlushRequest<'a> {
+    shared: &'a Shared,
+}
+
+impl Drop for FlushRequest<'_> {
+    fn drop(&mut self) {
+        let mut state = self.shared.state.lock();
+        state.flush_requests -= 1;
+        // Whoever paused relies on it that nothing runs.
+        while state.holds_back(Lane::Flush) && state.running > 0 {
+            self.shared.quiet.wait(&mut state);
+        }
+    }
 }
 
 /// The threads of a database.
@@ -109,7 +131,8 @@ impl Scheduler {
         self.compactors
     }
 
-    /// Starts no further job until [`resume`](Self::resume) was called as often, and waits for those that run.
+    /// Starts no further job until [`resume`](Self::resume) was called as often, and waits for those that run. A
+    /// [requested flush](Self::request_flush) is let through.
     pub fn pause(&self) {
         let mut state = self.shared.state.lock();
         state.pauses += 1;
@@ -124,6 +147,15 @@ impl Scheduler {
         state.pauses = state.pauses.saturating_sub(1);
         state.generation += 1;
         self.shared.work.notify_all();
+    }
+
+    /// Lets flushes run while jobs are paused, until the guard is dropped; that waits until they are paused again.
+    pub fn request_flush(&self) -> FlushRequest<'_> {
+        let mut state = self.shared.state.lock();
+        state.flush_requests += 1;
+        state.generation += 1;
+        self.shared.work.notify_all();
+        FlushRequest { shared: &self.shared }
     }
 
     /// Undoes all pauses, and those to come: the database is about to close, and may need a last flush.
@@ -188,7 +220,7 @@ impl Shared {
             }
             let seen = state.generation;
             let mut ran = false;
-            if !state.paused() {
+            if !state.holds_back(lane) {
                 state.running += 1;
                 drop(state);
                 ran = work.run_one(lane);
@@ -266,6 +298,29 @@ mod tests {
         assert_eq!(work.compactions.load(Ordering::SeqCst), 5);
         scheduler.resume();
         scheduler.wait_until(|| work.compactions.load(Ordering::SeqCst) == 0);
+        scheduler.stop();
+    }
+
+    #[test]
+    fn a_requested_flush_runs_while_paused_and_nothing_after_it() {
+        let work = Arc::new(Counted {
+            flushes: AtomicUsize::new(0),
+            compactions: AtomicUsize::new(0),
+        });
+        let scheduler = Scheduler::start(&env(), Arc::clone(&work) as Arc<dyn Work>, 1).unwrap();
+        scheduler.pause();
+        work.flushes.store(3, Ordering::SeqCst);
+        work.compactions.store(3, Ordering::SeqCst);
+        let request = scheduler.request_flush();
+        scheduler.wait_until(|| work.flushes.load(Ordering::SeqCst) == 0);
+        drop(request);
+        work.flushes.store(3, Ordering::SeqCst);
+        scheduler.wake();
+        assert_eq!(scheduler.shared.state.lock().running, 0);
+        scheduler.resume();
+        scheduler.wait_until(|| {
+            work.flushes.load(Ordering::SeqCst) == 0 && work.compactions.load(Ordering::SeqCst) == 0
+        });
         scheduler.stop();
     }
 

@@ -11,7 +11,8 @@ use crate::options::CompactionStyle;
 use crate::version::Family;
 
 impl Db {
-    /// Brings everything written so far, in all column families, into SSTables, and waits for it.
+    /// Brings everything written so far, in all column families, into SSTables, and waits for it. Works also while
+    /// background work is paused: then all that waits for a flush is flushed, and nothing else.
     pub fn flush(&self) -> Result<()> {
         let families: Vec<_> = self.core().families.load().by_id.values().cloned().collect();
         self.core().flush_families(&families)
@@ -26,7 +27,7 @@ impl Db {
     /// Merges all data between `start` and `end` (inclusive; `None`: open) down to the deepest level that holds any,
     /// after a flush; deleted and overwritten rows that no snapshot sees are gone afterwards. A family in
     /// [`Manual`](crate::CompactionStyle::Manual) style is merged in one parallel pass. Blocks until it is done;
-    /// reads and writes go on meanwhile.
+    /// reads and writes go on meanwhile. Works also while background work is paused, on this thread.
     pub fn compact_range(&self, start: Option<&[u8]>, end: Option<&[u8]>) -> Result<()> {
         let family = self.default_column_family();
         self.compact_range_cf(&family, start, end)
@@ -63,7 +64,9 @@ impl Db {
         failure.map_or(Ok(()), Err)
     }
 
-    /// Starts no more background jobs and waits for those that run; writes wait once memory is full. Calls nest.
+    /// Starts no more background jobs and waits for those that run; writes wait once memory is full. Calls nest. What
+    /// is asked for by name is no background work: [`flush`](Self::flush), [`compact_range`](Self::compact_range) and
+    /// [`close`](Self::close) do what they do.
     pub fn pause_background_work(&self) {
         if let Some(scheduler) = self.core().scheduler() {
             scheduler.pause();
@@ -104,6 +107,8 @@ impl Core {
         self.check_open()?;
         self.check_not_read_only()?;
         self.health.check_writable()?;
+        // Before the token: while jobs are paused its holder may be a writer that waits for a flush.
+        let _requested = self.scheduler().map(|scheduler| scheduler.request_flush());
         let mut newest = Vec::new();
         self.with_token(|token| {
             if token.wal_broken {
@@ -235,5 +240,73 @@ impl Core {
         });
         *self.file_lock.lock() = None;
         result
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use esker_env::Env;
+
+    use crate::db::Opener;
+    use crate::options::{ColumnFamilyOptions, Options};
+
+    fn open() -> Db {
+        let options = Options {
+            memory_budget_bytes: 4 << 20,
+            compaction_threads: 1,
+            default_column_family: ColumnFamilyOptions {
+                memtable_bytes: 16 << 10,
+                memtables_max: 2,
+                level0_compaction_trigger: 2,
+                ..ColumnFamilyOptions::default()
+            },
+            ..Options::default()
+        };
+        Opener::new(options).env(Env::simulated(1).0).open("/db").unwrap()
+    }
+
+    fn levels(db: &Db) -> String {
+        db.property(&db.default_column_family(), "levels").unwrap()
+    }
+
+    /// They waited for someone to resume.
+    #[test]
+    fn what_is_asked_for_by_name_is_done_while_background_work_is_paused() {
+        let db = open();
+        db.pause_background_work();
+        for round in 0..4_u8 {
+            db.put(b"key", &[round]).unwrap();
+            db.flush().unwrap();
+        }
+        assert_eq!(levels(&db), "4 0 0 0 0 0 0", "and no compaction runs");
+        db.put(b"key", b"last").unwrap();
+        db.compact_range(None, None).unwrap();
+        assert_eq!(levels(&db), "0 0 0 0 0 0 1");
+        let family = db.default_column_family();
+        db.put_cf(&family, b"key", b"later").unwrap();
+        db.flush_cf(&family).unwrap();
+        db.resume_background_work();
+        assert_eq!(db.get(b"key").unwrap().unwrap(), b"later");
+        db.close().unwrap();
+    }
+
+    /// The writer holds the token for as long as it waits.
+    #[test]
+    fn a_flush_while_paused_comes_past_a_writer_that_waits_for_memory() {
+        let db = open();
+        db.pause_background_work();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for i in 0..100_u32 {
+                    db.put(&i.to_be_bytes(), &[7; 1000]).unwrap();
+                }
+            });
+            while db.last_sequence() < 100 {
+                db.flush().unwrap();
+            }
+        });
+        db.flush().unwrap();
+        assert_eq!(db.get(&99_u32.to_be_bytes()).unwrap().unwrap(), [7; 1000]);
     }
 }
