@@ -65,7 +65,7 @@ impl Db {
     }
 
     /// Ends background work and releases the folder; every later call on any clone fails with `Closed`. What was
-    /// written without the WAL is flushed first.
+    /// written without the WAL is flushed first. Iterators may live on; see [`Iter`](super::Iter).
     pub fn close(&self) -> Result<()> {
         self.core().shut_down()
     }

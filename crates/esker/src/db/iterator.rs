@@ -12,8 +12,9 @@ use crate::version::Family;
 
 /// A cursor over the rows of a column family as they were when it was made. Not positioned at first.
 ///
-/// It keeps the files alive that it reads; the property `iterators` counts those that are open. After an error it is
-/// not valid, and may be positioned again.
+/// It keeps the files alive that it reads; the property `iterators` counts those that are open. After an error of any
+/// call it is not valid, and may be positioned again. It may outlive the database's handles: once that is closed, it can
+/// still be moved over what it pinned from where it stands, but every positioning fails with `Closed`.
 pub struct Iter {
     core: Arc<Core>,
     family: Arc<Family>,
@@ -89,6 +90,7 @@ impl Iter {
     /// Shows the rows of now (or of the options' snapshot) and lets go of files that are not needed for them. Not
     /// positioned afterwards.
     pub fn refresh(&mut self) -> Result<()> {
+        self.cursor.invalidate();
         self.core.check_open()?;
         *self = Self::new(
             Arc::clone(&self.core),
@@ -106,25 +108,25 @@ impl Iter {
 
     /// Moves to the first row within the bounds.
     pub fn seek_to_first(&mut self) -> Result<()> {
-        self.positioned()?;
+        self.leave()?;
         self.cursor.seek_to_first()
     }
 
     /// Moves to the last row within the bounds.
     pub fn seek_to_last(&mut self) -> Result<()> {
-        self.positioned()?;
+        self.leave()?;
         self.cursor.seek_to_last()
     }
 
     /// Moves to the first row whose key is `key` or follows it.
     pub fn seek(&mut self, key: &[u8]) -> Result<()> {
-        self.positioned()?;
+        self.leave()?;
         self.cursor.seek(key)
     }
 
     /// Moves to the last row whose key is `key` or precedes it.
     pub fn seek_for_prev(&mut self, key: &[u8]) -> Result<()> {
-        self.positioned()?;
+        self.leave()?;
         self.cursor.seek_for_prev(key)
     }
 
@@ -164,9 +166,10 @@ impl Iter {
         }
     }
 
-    fn positioned(&self) -> Result<()> {
+    /// What comes before every positioning.
+    fn leave(&mut self) -> Result<()> {
         self.core.metrics.seeks.add(1);
-        self.core.check_open()
+        self.core.check_open().inspect_err(|_| self.cursor.invalidate())
     }
 }
 
@@ -182,5 +185,55 @@ impl fmt::Debug for Iter {
             .field("family", &self.family.name)
             .field("valid", &self.valid())
             .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use esker_env::Env;
+
+    use crate::db::Opener;
+    use crate::error::ErrorKind;
+    use crate::options::Options;
+
+    /// It stayed on its old row.
+    #[test]
+    fn a_call_that_fails_as_the_database_is_closed_leaves_it_on_no_row() {
+        let opener = Opener::new(Options::default()).env(Env::simulated(1).0);
+        let db = opener.open("/db").unwrap();
+        for key in [b"a", b"b", b"c"] {
+            db.put(key, b"value").unwrap();
+        }
+        type Call = fn(&mut Iter) -> Result<()>;
+        let calls: [Call; 5] = [
+            Iter::seek_to_first,
+            Iter::seek_to_last,
+            |iter| iter.seek(b"b"),
+            |iter| iter.seek_for_prev(b"b"),
+            Iter::refresh,
+        ];
+        let mut iters: Vec<_> = (0..calls.len() + 1)
+            .map(|_| {
+                let mut iter = db.iter(ReadOptions::default()).unwrap();
+                iter.seek_to_first().unwrap();
+                iter
+            })
+            .collect();
+        db.close().unwrap();
+        let mut moving = iters.pop().unwrap();
+        for key in [&b"a"[..], b"b", b"c"] {
+            assert_eq!((moving.key(), moving.value()), (key, &b"value"[..]));
+            moving.next().unwrap();
+        }
+        assert!(!moving.valid());
+        for (call, iter) in calls.iter().zip(&mut iters) {
+            assert!(iter.valid());
+            assert_eq!(call(iter).unwrap_err().kind(), ErrorKind::Closed);
+            assert!(!iter.valid());
+            assert_eq!((iter.key(), iter.value()), (&b""[..], &b""[..]));
+            iter.next().unwrap();
+            assert!(!iter.valid());
+        }
     }
 }

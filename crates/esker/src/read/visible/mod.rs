@@ -187,6 +187,11 @@ impl<C: SourceCursor> VisibleCursor<C> {
         &self.inner
     }
 
+    /// Leaves its row; it stands on none until it is positioned.
+    pub fn invalidate(&mut self) {
+        self.state = State::Invalid;
+    }
+
     /// Moves to the first row.
     pub fn seek_to_first(&mut self) -> Result<()> {
         self.start_anywhere();
