@@ -164,7 +164,8 @@ pub trait Database: Send + Sync {
         self.compact_all()
     }
 
-    /// No flush or compaction runs or is due. The harness polls this and the process's own writes.
+    /// No flush or compaction runs or is due, without waiting for it. The harness polls this and the process's own
+    /// writes.
     fn is_idle(&self) -> Result<bool>;
 
     /// What the engine says about itself, for people.

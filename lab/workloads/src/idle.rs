@@ -36,8 +36,9 @@ pub(crate) fn wait(
             )));
         }
         std::thread::sleep(poll);
-        let now_written = Account::written();
-        if database.is_idle()? && now_written == written {
+        // In this order: what is written while an engine that waits for the answer works counts as work.
+        let idle = database.is_idle()?;
+        if idle && Account::written() == written {
             quiet += 1;
         } else {
             quiet = 0;
@@ -48,4 +49,77 @@ pub(crate) fn wait(
         written = Account::written();
     }
     Ok(idle_since)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+    use std::sync::Mutex;
+    use std::sync::atomic::AtomicBool;
+
+    use esker_lab_core::engine::Session;
+
+    /// Works off what it owes while it is asked, and is idle then.
+    struct Owing {
+        file: std::fs::File,
+        jobs: Mutex<u32>,
+        done: Mutex<Instant>,
+    }
+
+    impl Database for Owing {
+        fn session(&self) -> Result<Box<dyn Session + '_>> {
+            Err(Error::unsupported("nobody writes"))
+        }
+
+        fn flush(&self) -> Result<()> {
+            Ok(())
+        }
+
+        fn compact_all(&self) -> Result<()> {
+            Ok(())
+        }
+
+        fn is_idle(&self) -> Result<bool> {
+            let mut jobs = self.jobs.lock().unwrap();
+            for _ in 0..std::mem::take(&mut *jobs) {
+                (&self.file).write_all(&[7; 1000]).unwrap();
+                *self.done.lock().unwrap() = Instant::now();
+            }
+            Ok(true)
+        }
+
+        fn stats(&self) -> String {
+            String::new()
+        }
+
+        fn applied(&self) -> Vec<(String, String)> {
+            Vec::new()
+        }
+
+        fn close(self: Box<Self>) -> Result<()> {
+            Ok(())
+        }
+    }
+
+    /// If nothing was written between the start and the first question, all that was done while the answer was waited
+    /// for did not count: an engine settled in no time.
+    #[test]
+    fn idleness_begins_after_what_was_done_while_waiting_for_the_answer() {
+        let dir = tempfile::tempdir().unwrap();
+        let database = Owing {
+            file: std::fs::File::create(dir.path().join("file")).unwrap(),
+            jobs: Mutex::new(100),
+            done: Mutex::new(Instant::now()),
+        };
+        let context = Context {
+            stop: &AtomicBool::new(false),
+            tell: &|_| (),
+            dir: dir.path().to_owned(),
+            load_elsewhere: None,
+            group: None,
+        };
+        let idle_at = wait(&database, &context, Duration::from_millis(1), "settling").unwrap();
+        assert!(idle_at >= *database.done.lock().unwrap());
+    }
 }

@@ -393,11 +393,13 @@ impl Core {
         }
     }
 
-    /// Whether no flush or compaction runs or is due.
+    /// Whether no flush or compaction runs or is due. Whoever picks holds `running` until the plan is in it, and a result
+    /// is in the view before its plan leaves it, so that nothing falls between the two looks.
     pub(super) fn is_idle(&self) -> bool {
         let families = self.families.load_full();
         let running = self.running.lock();
         running.is_quiet()
+            && running.is_unreserved()
             && families.by_id.values().all(|family| {
                 let view = family.view();
                 let options = family.options();

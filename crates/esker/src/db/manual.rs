@@ -46,7 +46,18 @@ impl Db {
         core.compact_by_hand(&family, start, end)
     }
 
-    /// Waits until no flush and no compaction runs or is due. Returns at once while background work is paused, and
+    /// Whether no flush and no compaction runs or is due, those asked for by name included. Fails with the error of the
+    /// job that fails, if one does.
+    pub fn is_idle(&self) -> Result<bool> {
+        let core = self.core();
+        core.check_open()?;
+        match core.health.current() {
+            Some(failure) => Err(failure),
+            None => Ok(core.is_idle()),
+        }
+    }
+
+    /// Waits until the database [is idle](Self::is_idle). Returns at once while background work is paused, and
     /// with the error of the job that fails, if one does.
     pub fn wait_idle(&self) -> Result<()> {
         let core = self.core();
@@ -248,6 +259,7 @@ mod tests {
     use super::*;
     use esker_env::Env;
 
+    use crate::background::{Lane, Work};
     use crate::db::Opener;
     use crate::options::{ColumnFamilyOptions, Options};
 
@@ -289,6 +301,38 @@ mod tests {
         db.resume_background_work();
         assert_eq!(db.get(b"key").unwrap().unwrap(), b"later");
         db.close().unwrap();
+    }
+
+    /// Between two steps of a compaction by hand it was said to be idle.
+    #[test]
+    fn a_database_with_work_that_is_due_is_not_idle() {
+        let db = open();
+        db.pause_background_work();
+        let core = db.core();
+        let family = core.family(0).unwrap();
+        assert!(db.is_idle().unwrap());
+        for round in 0..2_u8 {
+            db.put(b"key", &[round]).unwrap();
+            assert!(db.is_idle().unwrap(), "a row in memory waits for nothing");
+            core.with_token(|token| core.seal(token, &family)).unwrap();
+            assert!(!db.is_idle().unwrap(), "a flush is due");
+            assert!(core.run_one(Lane::Flush));
+            assert!(!core.run_one(Lane::Flush));
+            assert_eq!(db.is_idle().unwrap(), round == 0, "a compaction is due");
+        }
+        let reserved = Reserved::new(core, family.id);
+        assert!(!core.run_one(Lane::Compaction), "it is compacted by hand");
+        drop(reserved);
+        assert!(!db.is_idle().unwrap());
+        assert!(core.run_one(Lane::Compaction));
+        assert!(!core.run_one(Lane::Compaction));
+        assert!(db.is_idle().unwrap());
+        let reserved = Reserved::new(core, family.id);
+        assert!(!db.is_idle().unwrap(), "somebody compacts by hand");
+        drop(reserved);
+        assert!(db.is_idle().unwrap());
+        db.resume_background_work();
+        db.wait_idle().unwrap();
     }
 
     /// The writer holds the token for as long as it waits.
