@@ -243,12 +243,18 @@ impl Core {
         self.bury_dead_tables();
         self.with_token(|token| {
             if let Some(mut wal) = token.wal.take() {
-                let flushed = wal.flush();
+                let closed = wal.close();
                 if result.is_ok() && !token.wal_broken {
-                    result = flushed;
+                    result = closed;
                 }
             }
         });
+        for mut segment in std::mem::take(&mut *self.wal_unsynced.lock()) {
+            // All of it was handed on when its end was marked; only what was preallocated is at stake.
+            if let Err(error) = segment.close() {
+                tracing::warn!(%error, "a closed WAL segment keeps its preallocated room");
+            }
+        }
         *self.file_lock.lock() = None;
         result
     }
@@ -352,5 +358,50 @@ mod tests {
         });
         db.flush().unwrap();
         assert_eq!(db.get(&99_u32.to_be_bytes()).unwrap().unwrap(), [7; 1000]);
+    }
+
+    /// The segment being written kept what was preallocated for it: 64 MiB for an empty database.
+    #[test]
+    fn a_closed_database_takes_no_more_room_than_it_holds() {
+        use std::os::unix::fs::MetadataExt;
+        let beside = std::env::current_exe().unwrap();
+        let dir = tempfile::tempdir_in(beside.parent().unwrap()).unwrap();
+        let options = Options {
+            wal_segment_bytes: 8 << 20,
+            default_column_family: ColumnFamilyOptions {
+                memtable_bytes: 16 << 10,
+                ..ColumnFamilyOptions::default()
+            },
+            ..Options::default()
+        };
+        for round in 0..3_u32 {
+            let db = Db::open(dir.path(), options.clone()).unwrap();
+            // Flushed or not, some segments are sealed and some are not.
+            if round == 1 {
+                db.pause_background_work();
+            }
+            for i in 0..40 * round {
+                db.put(&i.to_be_bytes(), &[7; 1000]).unwrap();
+            }
+            assert_eq!(db.get(&[9; 9]).unwrap(), None);
+            db.close().unwrap();
+            let mut segments = 0;
+            for entry in std::fs::read_dir(dir.path()).unwrap() {
+                let entry = entry.unwrap();
+                let name = entry.file_name().into_string().unwrap();
+                let found = entry.metadata().unwrap();
+                let allocated = found.blocks() * 512;
+                assert!(
+                    allocated <= found.len() + (64 << 10),
+                    "{name} holds {} bytes in {allocated}",
+                    found.len()
+                );
+                segments += u32::from(name.ends_with(".wal"));
+            }
+            assert!(segments > u32::from(round == 1));
+        }
+        let db = Db::open(dir.path(), options).unwrap();
+        assert_eq!(db.recovery_report().damages, 0);
+        assert_eq!(db.get(&79_u32.to_be_bytes()).unwrap().unwrap(), [7; 1000]);
     }
 }

@@ -195,6 +195,32 @@ fn zeros_behind_the_log_are_a_clean_end() {
 }
 
 #[test]
+fn a_closed_segment_is_cut_behind_its_last_record_and_marked_only_if_it_was_sealed() {
+    for (seal, ending) in [(false, Ending::Clean), (true, Ending::Finished)] {
+        let fs = MemFs::new();
+        let options = CreateOptions {
+            preallocate_bytes: 1 << 20,
+            buffer_bytes: 1 << 10,
+            ..CreateOptions::default()
+        };
+        let file = fs.create(file_path(), options).unwrap();
+        let mut writer = WalWriter::new(file, file_path(), ID, Origin::Fresh).unwrap();
+        let payloads = small();
+        let slices: Vec<&[u8]> = payloads.iter().map(Vec::as_slice).collect();
+        writer.append_group(&slices).unwrap();
+        if seal {
+            writer.seal().unwrap();
+        }
+        assert!(fs.used_bytes() >= 1 << 20);
+        writer.close().unwrap();
+        assert_eq!(fs.used_bytes(), writer.len());
+        assert_eq!(writer.append(b"late").unwrap_err().kind(), ErrorKind::ReadOnly);
+        let (records, report) = read(&fs.read_all(file_path()).unwrap(), Absolute);
+        assert_eq!((records, report.unwrap().ending), (small(), ending));
+    }
+}
+
+#[test]
 fn every_flipped_bit_is_found() {
     for finish in [false, true] {
         let (bytes, ends) = segment(ID, Origin::Fresh, &small(), finish);

@@ -143,6 +143,16 @@ impl WalWriter {
         self.cut(sync)
     }
 
+    /// Hands on what the file buffers and cuts the file where the log ends, which gives back what was preallocated
+    /// beyond. Sets no mark and waits for nothing: what a power cut takes of it afterwards was never called durable, and
+    /// has to read as a torn end, not as damage before an end that was marked. The writer is done.
+    pub fn close(&mut self) -> Result<()> {
+        if !matches!(self.state, State::Sealed | State::AppendFailed) {
+            self.check()?;
+        }
+        self.cut(false)
+    }
+
     fn cut(&mut self, sync: bool) -> Result<()> {
         self.state = State::Done;
         let result = self.file.finish(sync);
