@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::merging::{Cover, SourceCursor};
+use super::merging::{Cover, SourceCursor, seek_past};
 use crate::error::{Error, Result};
 use crate::key::{Cursor, SEQUENCE_MAX, Sequence, user_key};
 use crate::sstable::{CursorOptions, TableCursor};
@@ -50,25 +50,36 @@ impl LevelCursor {
         Ok(self.cursor.as_mut())
     }
 
+    /// Goes on to the next file, be there a row in it or not.
+    fn enter_next(&mut self) -> Result<()> {
+        match self.open(self.at + 1)? {
+            Some(cursor) => cursor.seek_to_first(),
+            None => Ok(()),
+        }
+    }
+
+    fn enter_previous(&mut self) -> Result<()> {
+        if self.at == 0 {
+            self.cursor = None;
+            return Ok(());
+        }
+        match self.open(self.at - 1)? {
+            Some(cursor) => cursor.seek_to_last(),
+            None => Ok(()),
+        }
+    }
+
     /// Goes on to the first row of the next file that has one. Files of range tombstones alone have none.
     fn settle_forward(&mut self) -> Result<()> {
         while self.cursor.as_ref().is_some_and(|cursor| !cursor.valid()) {
-            if let Some(cursor) = self.open(self.at + 1)? {
-                cursor.seek_to_first()?;
-            }
+            self.enter_next()?;
         }
         Ok(())
     }
 
     fn settle_backward(&mut self) -> Result<()> {
         while self.cursor.as_ref().is_some_and(|cursor| !cursor.valid()) {
-            if self.at == 0 {
-                self.cursor = None;
-                return Ok(());
-            }
-            if let Some(cursor) = self.open(self.at - 1)? {
-                cursor.seek_to_last()?;
-            }
+            self.enter_previous()?;
         }
         Ok(())
     }
@@ -191,66 +202,26 @@ impl SourceCursor for LevelCursor {
             .map_or(SEQUENCE_MAX, |file| file.sequence_max)
     }
 
-    fn skip_covered(&mut self, cover: &Cover<'_>, scratch: &mut Vec<u8>) -> Result<bool> {
-        // The default seeks within the level, judged by the bound of the file it stands in: rows of later files may
-        // be newer than that, so the jump ends with the file.
+    fn skip_covered(&mut self, cover: &Cover<'_>, backward: bool, scratch: &mut Vec<u8>) -> Result<bool> {
+        // Judged by the bound of the file it stands in: rows of the next files may be newer than that, so the jump ends
+        // with the file.
         let Some(file) = self.files().get(self.at).cloned() else {
             return Ok(false);
         };
-        let order = self.version.order().clone();
-        let from = user_key(self.key());
-        let Some(end) = cover
-            .tombstones
-            .covered_end(&order, from, file.sequence_max, cover.sequence)
-        else {
+        let Some(end) = cover.far_end(user_key(self.key()), file.sequence_max, backward) else {
             return Ok(false);
         };
-        if file.ends_before(&order, end) {
-            let next = self.at + 1;
-            let result = (|| {
-                if let Some(cursor) = self.open(next)? {
-                    cursor.seek_to_first()?;
-                }
-                self.settle_forward()
-            })();
-            self.guard(result)?;
-        } else {
-            scratch.clear();
-            crate::key::append_internal_key(scratch, end, SEQUENCE_MAX, crate::key::ValueKind::SEEK);
-            self.seek(scratch)?;
-        }
-        Ok(true)
-    }
-
-    fn skip_covered_back(&mut self, cover: &Cover<'_>, scratch: &mut Vec<u8>) -> Result<bool> {
-        let Some(file) = self.files().get(self.at).cloned() else {
-            return Ok(false);
+        let order = cover.order;
+        let result = match (
+            backward,
+            file.ends_before(order, end),
+            file.starts_after(order, end),
+        ) {
+            (false, true, _) => self.enter_next().and_then(|()| self.settle_forward()),
+            (true, _, true) => self.enter_previous().and_then(|()| self.settle_backward()),
+            // Guards itself.
+            _ => return seek_past(self, end, backward, scratch).map(|()| true),
         };
-        let order = self.version.order().clone();
-        let from = user_key(self.key());
-        let Some(start) = cover
-            .tombstones
-            .covered_start(&order, from, file.sequence_max, cover.sequence)
-        else {
-            return Ok(false);
-        };
-        if file.starts_after(&order, start) {
-            let result = (|| {
-                if self.at == 0 {
-                    self.cursor = None;
-                    return Ok(());
-                }
-                if let Some(cursor) = self.open(self.at - 1)? {
-                    cursor.seek_to_last()?;
-                }
-                self.settle_backward()
-            })();
-            self.guard(result)?;
-        } else {
-            scratch.clear();
-            crate::key::append_internal_key(scratch, start, SEQUENCE_MAX, crate::key::ValueKind::SEEK);
-            self.seek_for_prev(scratch)?;
-        }
-        Ok(true)
+        self.guard(result).map(|()| true)
     }
 }

@@ -29,7 +29,7 @@ mod source;
 
 use std::hint::select_unpredictable;
 
-pub use source::{Cover, SourceCursor, skip_back_by_seek, skip_by_seek};
+pub use source::{Cover, SourceCursor, seek_past, skip_by_seek};
 
 use crate::error::{Error, Result};
 use crate::key::{Cursor, KeyOrder, key_head, user_key};
@@ -330,24 +330,13 @@ impl<C: Cursor> MergingCursor<C> {
 }
 
 impl<C: SourceCursor> MergingCursor<C> {
-    /// While valid and travelling forward: lets every child skip the covered stretch that it stands in. The cursor
+    /// While valid: lets every child skip the covered stretch that it stands in, in the direction of travel. The cursor
     /// passes only rows that are invisible to the cover's reader. Answers whether any child moved. O(k log n) in
     /// the fragments if none does.
     pub fn skip_covered(&mut self, cover: &Cover<'_>) -> Result<bool> {
-        debug_assert!(!self.backward);
-        self.skip(|child, scratch| child.skip_covered(cover, scratch))
-    }
-
-    /// [`skip_covered`](Self::skip_covered) while travelling backward.
-    pub fn skip_covered_back(&mut self, cover: &Cover<'_>) -> Result<bool> {
-        debug_assert!(self.backward);
-        self.skip(|child, scratch| child.skip_covered_back(cover, scratch))
-    }
-
-    fn skip(&mut self, mut jump: impl FnMut(&mut C, &mut Vec<u8>) -> Result<bool>) -> Result<bool> {
         let mut moved = false;
         for child in self.children.iter_mut().filter(|child| child.valid()) {
-            match jump(child, &mut self.scratch) {
+            match child.skip_covered(cover, self.backward, &mut self.scratch) {
                 Ok(jumped) => moved |= jumped,
                 Err(error) => return Err(self.fail(error)),
             }

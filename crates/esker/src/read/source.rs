@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::ReadOptions;
 use super::level::LevelCursor;
-use super::merging::{Cover, MergingCursor, SourceCursor, skip_back_by_seek, skip_by_seek};
+use super::merging::{Cover, MergingCursor, SourceCursor, skip_by_seek};
 use super::point::{PointLookup, PointValue, Step};
 use super::visible::{View as Shown, VisibleCursor};
 use crate::cache::SharedBytes;
@@ -126,17 +126,10 @@ impl SourceCursor for AnySource {
         }
     }
 
-    fn skip_covered(&mut self, cover: &Cover<'_>, scratch: &mut Vec<u8>) -> Result<bool> {
+    fn skip_covered(&mut self, cover: &Cover<'_>, backward: bool, scratch: &mut Vec<u8>) -> Result<bool> {
         match self {
-            Self::Level(cursor) => cursor.skip_covered(cover, scratch),
-            _ => skip_by_seek(self, cover, scratch),
-        }
-    }
-
-    fn skip_covered_back(&mut self, cover: &Cover<'_>, scratch: &mut Vec<u8>) -> Result<bool> {
-        match self {
-            Self::Level(cursor) => cursor.skip_covered_back(cover, scratch),
-            _ => skip_back_by_seek(self, cover, scratch),
+            Self::Level(cursor) => cursor.skip_covered(cover, backward, scratch),
+            _ => skip_by_seek(self, cover, backward, scratch),
         }
     }
 }

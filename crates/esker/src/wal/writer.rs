@@ -105,11 +105,7 @@ impl WalWriter {
     /// records were lost. Nothing can be appended any more; `sync` can still be called.
     pub fn seal(&mut self) -> Result<()> {
         self.check()?;
-        self.framed.clear();
-        self.pad_block();
-        let offset = self.next_offset();
-        put_fragment(&mut self.framed, self.id, offset, Kind::End, &[]);
-        self.hand_on()?;
+        self.mark_end()?;
         self.flush()?;
         self.state = State::Sealed;
         Ok(())
@@ -135,12 +131,16 @@ impl WalWriter {
             return self.cut(sync);
         }
         self.check()?;
+        self.mark_end()?;
+        self.cut(sync)
+    }
+
+    fn mark_end(&mut self) -> Result<()> {
         self.framed.clear();
         self.pad_block();
         let offset = self.next_offset();
         put_fragment(&mut self.framed, self.id, offset, Kind::End, &[]);
-        self.hand_on()?;
-        self.cut(sync)
+        self.hand_on()
     }
 
     /// Hands on what the file buffers and cuts the file where the log ends, which gives back what was preallocated

@@ -166,7 +166,7 @@ fn plan_of(
     let kind = if overlap.is_empty() && !must_rewrite && movable(&group) {
         let enough = excess_bytes.min(context.max_job_bytes(options));
         while at.range_bytes(&group) < enough {
-            let Some(more) = next_group(version, context, level, &group, &(0..0)) else {
+            let Some(more) = neighbours(version, context, level, &group, &(0..0), true) else {
                 break;
             };
             if !movable(&more) {
@@ -180,11 +180,7 @@ fn plan_of(
         let fixed = version.level(level + 1).range_bytes(&overlap);
         if !overlap.is_empty() {
             extend(&mut group, max.saturating_sub(fixed), at, |group, forward| {
-                if forward {
-                    next_group(version, context, level, group, &overlap)
-                } else {
-                    previous_group(version, context, level, group, &overlap)
-                }
+                neighbours(version, context, level, group, &overlap, forward)
             });
         }
         PlanKind::Merge
@@ -220,35 +216,26 @@ fn extend(
     }
 }
 
-/// The files right behind `group` if they are free and meet nothing in the next level but what is in `overlap`.
-fn next_group(
+/// The files right behind `group`, or, not `forward`, right before it, if they are free and meet nothing in the next
+/// level but what is in `overlap`.
+fn neighbours(
     version: &Version,
     context: &PickerContext<'_>,
     level: usize,
     group: &Range<usize>,
     overlap: &Range<usize>,
+    forward: bool,
 ) -> Option<Range<usize>> {
-    if group.end >= version.level(level).len() {
+    let at = version.level(level);
+    let next = if forward {
+        group.end
+    } else {
+        group.start.checked_sub(1)?
+    };
+    if next >= at.len() {
         return None;
     }
-    let more = version
-        .level(level)
-        .clean_cut(version.order(), group.end..group.end + 1);
-    comes_for_free(version, context, level, group, &more, overlap).then_some(more)
-}
-
-/// [`next_group`] on the other side.
-fn previous_group(
-    version: &Version,
-    context: &PickerContext<'_>,
-    level: usize,
-    group: &Range<usize>,
-    overlap: &Range<usize>,
-) -> Option<Range<usize>> {
-    let start = group.start.checked_sub(1)?;
-    let more = version
-        .level(level)
-        .clean_cut(version.order(), start..group.start);
+    let more = at.clean_cut(version.order(), next..next + 1);
     comes_for_free(version, context, level, group, &more, overlap).then_some(more)
 }
 

@@ -16,6 +16,19 @@ pub struct Cover<'a> {
     pub sequence: Sequence,
 }
 
+impl Cover<'_> {
+    /// If `user_key` is in a stretch whose tombstones are newer than `newer_than`: its end (exclusive), or, going
+    /// `backward`, its first key.
+    pub fn far_end(&self, user_key: &[u8], newer_than: Sequence, backward: bool) -> Option<&[u8]> {
+        let (order, tombstones) = (self.order, self.tombstones);
+        if backward {
+            tombstones.covered_start(order, user_key, newer_than, self.sequence)
+        } else {
+            tombstones.covered_end(order, user_key, newer_than, self.sequence)
+        }
+    }
+}
+
 /// A cursor over one source of rows (a memtable, a table, a level) that can skip rows that are deleted anyway.
 ///
 /// Skipping is an optimisation: a source may always answer `false`. It must never pass a row that is not covered.
@@ -27,15 +40,11 @@ pub trait SourceCursor: Cursor {
     }
 
     /// While valid: if the row it stands on lies in a stretch whose tombstones are newer than all its rows, moves
-    /// to the first row past the stretch and answers `true`. `scratch` is for the target's key. A source of
-    /// several files overrides this to judge by the bound of the file it stands in.
-    fn skip_covered(&mut self, cover: &Cover<'_>, scratch: &mut Vec<u8>) -> Result<bool> {
-        skip_by_seek(self, cover, scratch)
-    }
-
-    /// [`skip_covered`](Self::skip_covered), the other way: to the last row before the stretch.
-    fn skip_covered_back(&mut self, cover: &Cover<'_>, scratch: &mut Vec<u8>) -> Result<bool> {
-        skip_back_by_seek(self, cover, scratch)
+    /// past the stretch, to the first row behind it or, `backward`, to the last one before it, and answers `true`.
+    /// `scratch` is for the target's key. A source of several files overrides this to judge by the bound of the file
+    /// it stands in.
+    fn skip_covered(&mut self, cover: &Cover<'_>, backward: bool, scratch: &mut Vec<u8>) -> Result<bool> {
+        skip_by_seek(self, cover, backward, scratch)
     }
 }
 
@@ -43,38 +52,27 @@ pub trait SourceCursor: Cursor {
 pub fn skip_by_seek<C: SourceCursor + ?Sized>(
     cursor: &mut C,
     cover: &Cover<'_>,
+    backward: bool,
     scratch: &mut Vec<u8>,
 ) -> Result<bool> {
-    let from = user_key(cursor.key());
-    let bound = cursor.sequence_max();
-    let Some(end) = cover
-        .tombstones
-        .covered_end(cover.order, from, bound, cover.sequence)
-    else {
-        return Ok(false);
-    };
-    scratch.clear();
-    append_internal_key(scratch, end, SEQUENCE_MAX, ValueKind::SEEK);
-    cursor.seek(scratch)?;
-    Ok(true)
+    match cover.far_end(user_key(cursor.key()), cursor.sequence_max(), backward) {
+        None => Ok(false),
+        Some(end) => seek_past(cursor, end, backward, scratch).map(|()| true),
+    }
 }
 
-/// [`SourceCursor::skip_covered_back`] for a source that one bound is true of.
-pub fn skip_back_by_seek<C: SourceCursor + ?Sized>(
+/// Moves to the first row at or behind user key `end`, or, `backward`, to the last one before it.
+pub fn seek_past<C: Cursor + ?Sized>(
     cursor: &mut C,
-    cover: &Cover<'_>,
+    end: &[u8],
+    backward: bool,
     scratch: &mut Vec<u8>,
-) -> Result<bool> {
-    let from = user_key(cursor.key());
-    let bound = cursor.sequence_max();
-    let Some(start) = cover
-        .tombstones
-        .covered_start(cover.order, from, bound, cover.sequence)
-    else {
-        return Ok(false);
-    };
+) -> Result<()> {
     scratch.clear();
-    append_internal_key(scratch, start, SEQUENCE_MAX, ValueKind::SEEK);
-    cursor.seek_for_prev(scratch)?;
-    Ok(true)
+    append_internal_key(scratch, end, SEQUENCE_MAX, ValueKind::SEEK);
+    if backward {
+        cursor.seek_for_prev(scratch)
+    } else {
+        cursor.seek(scratch)
+    }
 }

@@ -205,7 +205,7 @@ fn skipping_moves_only_sources_that_are_older_than_the_tombstone() {
     cursor
         .seek_for_prev(&internal_key(b"table/000080", 0, ValueKind::Delete))
         .unwrap();
-    assert!(cursor.skip_covered_back(&cover).unwrap());
+    assert!(cursor.skip_covered(&cover).unwrap());
     assert_eq!(at(&cursor), (59, 1));
     // Turning finds its place among the rows that were skipped.
     cursor.next().unwrap();

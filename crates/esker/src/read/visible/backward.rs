@@ -33,7 +33,7 @@ impl<C: SourceCursor> VisibleCursor<C> {
                     tombstones: &self.tombstones,
                     sequence: self.view.sequence,
                 };
-                self.inner.skip_covered_back(&cover)?;
+                self.inner.skip_covered(&cover)?;
             }
         }
         Ok(())
