@@ -53,10 +53,11 @@ pub(crate) unsafe fn bytes<'a>(data: *const c_char, length: usize) -> &'a [u8] {
 }
 
 /// Declares a table of C functions and how to load it: `required` ones must be there, `optional` ones (settings
-/// that not every library of that interface offers) become `None`.
+/// that not every library of that interface offers) become `None`. Names lack the library's prefix. A table may stand
+/// on another one, whose functions it then has, too.
 macro_rules! c_functions {
     (
-        $(#[$doc:meta])* $table:ident, $prefix:literal;
+        $(#[$doc:meta])* $table:ident $(on $base:ident)?;
         required { $( $name:ident($($argument:ty),*) $(-> $result:ty)?; )* }
         optional { $( $option:ident($($oargument:ty),*) $(-> $oresult:ty)?; )* }
     ) => {
@@ -64,21 +65,36 @@ macro_rules! c_functions {
         // The fields carry the functions' own names, capitals included.
         #[allow(non_snake_case)]
         pub(crate) struct $table {
+            $( pub(crate) base: $base, )?
             $( pub(crate) $name: unsafe extern "C" fn($($argument),*) $(-> $result)?, )*
             $( pub(crate) $option: Option<unsafe extern "C" fn($($oargument),*) $(-> $oresult)?>, )*
         }
 
         impl $table {
-            pub(crate) fn load(library: &crate::dylib::Dylib) -> esker_lab_core::Result<Self> {
+            pub(crate) fn load(
+                library: &crate::dylib::Dylib,
+                prefix: &str,
+            ) -> esker_lab_core::Result<Self> {
                 // SAFETY: each type above is the one that the library's public header declares for that name.
                 unsafe {
                     Ok($table {
-                        $( $name: library.function(concat!($prefix, stringify!($name)))?, )*
-                        $( $option: library.function(concat!($prefix, stringify!($option))).ok(), )*
+                        $( base: $base::load(library, prefix)?, )?
+                        $( $name: library.function(&format!("{prefix}{}", stringify!($name)))?, )*
+                        $( $option: library.function(&format!("{prefix}{}", stringify!($option))).ok(), )*
                     })
                 }
             }
         }
+
+        $(
+            impl std::ops::Deref for $table {
+                type Target = $base;
+
+                fn deref(&self) -> &$base {
+                    &self.base
+                }
+            }
+        )?
     };
 }
 pub(crate) use c_functions;

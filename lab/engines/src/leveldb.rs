@@ -1,6 +1,6 @@
 //! LevelDB through its C interface, out of a library found at run time, with the report's settings.
 
-use std::ffi::{c_char, c_int, c_uchar, c_void};
+use std::ffi::{c_char, c_int, c_uchar};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -9,19 +9,14 @@ use esker_lab_core::engine::{
 };
 use esker_lab_core::{Error, Result, size};
 
-use crate::capi::{ErrorSlot, bytes, c_functions, c_path};
+use crate::capi::{ErrorSlot, bytes, c_functions};
+use crate::common::{Batch, Common, Connection, Ptr, ReadOptions, WriteOptions};
 use crate::dylib::Dylib;
-
-/// Any of LevelDB's objects, which are only ever handled by address.
-type Ptr = *mut c_void;
 
 c_functions! {
     /// The functions of LevelDB's `c.h` that the lab calls.
-    Api, "leveldb_";
+    Api on Common;
     required {
-        options_create() -> Ptr;
-        options_destroy(Ptr);
-        options_set_create_if_missing(Ptr, c_uchar);
         options_set_write_buffer_size(Ptr, usize);
         options_set_max_open_files(Ptr, c_int);
         options_set_block_size(Ptr, usize);
@@ -32,36 +27,8 @@ c_functions! {
         cache_destroy(Ptr);
         filterpolicy_create_bloom(c_int) -> Ptr;
         filterpolicy_destroy(Ptr);
-        readoptions_create() -> Ptr;
-        readoptions_destroy(Ptr);
         readoptions_set_verify_checksums(Ptr, c_uchar);
-        writeoptions_create() -> Ptr;
-        writeoptions_destroy(Ptr);
-        writeoptions_set_sync(Ptr, c_uchar);
-        open(Ptr, *const c_char, *mut *mut c_char) -> Ptr;
-        close(Ptr);
-        put(Ptr, Ptr, *const c_char, usize, *const c_char, usize, *mut *mut c_char);
-        delete(Ptr, Ptr, *const c_char, usize, *mut *mut c_char);
         get(Ptr, Ptr, *const c_char, usize, *mut usize, *mut *mut c_char) -> *mut c_char;
-        write(Ptr, Ptr, Ptr, *mut *mut c_char);
-        writebatch_create() -> Ptr;
-        writebatch_destroy(Ptr);
-        writebatch_clear(Ptr);
-        writebatch_put(Ptr, *const c_char, usize, *const c_char, usize);
-        create_iterator(Ptr, Ptr) -> Ptr;
-        iter_destroy(Ptr);
-        iter_valid(Ptr) -> c_uchar;
-        iter_seek_to_first(Ptr);
-        iter_seek_to_last(Ptr);
-        iter_seek(Ptr, *const c_char, usize);
-        iter_next(Ptr);
-        iter_prev(Ptr);
-        iter_key(Ptr, *mut usize) -> *const c_char;
-        iter_value(Ptr, *mut usize) -> *const c_char;
-        iter_get_error(Ptr, *mut *mut c_char);
-        compact_range(Ptr, *const c_char, usize, *const c_char, usize);
-        property_value(Ptr, *const c_char) -> *mut c_char;
-        free(Ptr);
         major_version() -> c_int;
         minor_version() -> c_int;
     }
@@ -96,7 +63,7 @@ impl LevelDb {
             .get_or_init(|| {
                 // The wheel's library needs the snappy that came with it.
                 let library = Dylib::open(&self.path, &|name| name.starts_with("libsnappy"))?;
-                Ok(Box::leak(Box::new(Api::load(&library)?)) as &Api)
+                Ok(Box::leak(Box::new(Api::load(&library, "leveldb_")?)) as &Api)
             })
             .clone()
     }
@@ -119,39 +86,21 @@ impl Engine for LevelDb {
 
     fn open(&self, dir: &Path, _: &str, settings: &OpenSettings) -> Result<Box<dyn Database>> {
         let api = self.api()?;
-        let path = c_path(dir)?;
         let plan = Plan::new(settings);
-        // SAFETY: objects are created, configured and handed over as the header asks: the cache, the filter policy
-        // and the options outlive the database (they are destroyed after it in `close`, or below).
-        unsafe {
-            let options = (api.options_create)();
-            let cache = (api.cache_create_lru)(plan.cache_bytes);
-            let filter = (api.filterpolicy_create_bloom)(10);
-            (api.options_set_create_if_missing)(options, 1);
-            (api.options_set_write_buffer_size)(options, plan.write_buffer_bytes);
-            (api.options_set_max_open_files)(options, MAX_OPEN_FILES);
-            (api.options_set_block_size)(options, plan.block_bytes);
-            (api.options_set_cache)(options, cache);
-            (api.options_set_filter_policy)(options, filter);
-            (api.options_set_compression)(options, c_int::from(plan.snappy));
-            let mut error = ErrorSlot::new();
-            let database = (api.open)(options, path.as_ptr(), error.out());
-            let opened = Open {
-                api,
-                database,
-                options,
-                cache,
-                filter,
-                read: (api.readoptions_create)(),
-                buffered: (api.writeoptions_create)(),
-                sync: (api.writeoptions_create)(),
-                plan,
-            };
-            error.check("opening", api.free)?;
-            (api.readoptions_set_verify_checksums)(opened.read, 1);
-            (api.writeoptions_set_sync)(opened.sync, 1);
-            Ok(Box::new(opened))
-        }
+        let setup = Setup::new(api, &plan);
+        // SAFETY: the options are complete and outlive the connection (`setup` is dropped after it).
+        let connection = unsafe { Connection::open(&api.base, setup.options, dir)? };
+        let read = ReadOptions::new(&api.base);
+        // SAFETY: options of our own.
+        unsafe { (api.readoptions_set_verify_checksums)(read.raw(), 1) };
+        Ok(Box::new(Open {
+            connection,
+            read,
+            buffered: WriteOptions::new(&api.base),
+            sync: WriteOptions::sync(&api.base),
+            setup,
+            plan,
+        }))
     }
 }
 
@@ -190,61 +139,69 @@ impl Plan {
     }
 }
 
-struct Open {
+/// Options, and what they refer to.
+struct Setup {
     api: &'static Api,
-    database: Ptr,
     options: Ptr,
     cache: Ptr,
     filter: Ptr,
-    read: Ptr,
-    buffered: Ptr,
-    sync: Ptr,
+}
+
+// SAFETY: options, caches and filter policies may be used from several threads at once ("c.h" says so).
+unsafe impl Send for Setup {}
+// SAFETY: as above.
+unsafe impl Sync for Setup {}
+
+impl Setup {
+    fn new(api: &'static Api, plan: &Plan) -> Self {
+        // SAFETY: objects of our own, created, configured and, in `drop`, destroyed once.
+        unsafe {
+            let options = (api.options_create)();
+            let cache = (api.cache_create_lru)(plan.cache_bytes);
+            let filter = (api.filterpolicy_create_bloom)(10);
+            (api.options_set_create_if_missing)(options, 1);
+            (api.options_set_write_buffer_size)(options, plan.write_buffer_bytes);
+            (api.options_set_max_open_files)(options, MAX_OPEN_FILES);
+            (api.options_set_block_size)(options, plan.block_bytes);
+            (api.options_set_cache)(options, cache);
+            (api.options_set_filter_policy)(options, filter);
+            (api.options_set_compression)(options, c_int::from(plan.snappy));
+            Setup {
+                api,
+                options,
+                cache,
+                filter,
+            }
+        }
+    }
+}
+
+impl Drop for Setup {
+    fn drop(&mut self) {
+        // SAFETY: ours, destroyed once, the options before what they refer to.
+        unsafe {
+            (self.api.options_destroy)(self.options);
+            (self.api.cache_destroy)(self.cache);
+            (self.api.filterpolicy_destroy)(self.filter);
+        }
+    }
+}
+
+/// Fields are dropped in this order: the database before what it was opened with.
+struct Open {
+    connection: Connection,
+    read: ReadOptions,
+    buffered: WriteOptions,
+    sync: WriteOptions,
+    setup: Setup,
     plan: Plan,
 }
 
-// SAFETY: LevelDB's database, caches, options and filter policies may be used from several threads at once ("c.h" and
-// "db.h" say so); everything else is made a session.
-unsafe impl Send for Open {}
-// SAFETY: as above.
-unsafe impl Sync for Open {}
-
-impl Drop for Open {
-    fn drop(&mut self) {
-        let api = self.api;
-        // SAFETY: each object is ours and destroyed once, the database before what it uses. A database that did not
-        // open is null.
-        unsafe {
-            if !self.database.is_null() {
-                (api.close)(self.database);
-            }
-            (api.readoptions_destroy)(self.read);
-            (api.writeoptions_destroy)(self.buffered);
-            (api.writeoptions_destroy)(self.sync);
-            (api.options_destroy)(self.options);
-            (api.cache_destroy)(self.cache);
-            (api.filterpolicy_destroy)(self.filter);
-        }
-    }
-}
-
 impl Open {
-    fn property(&self, name: &std::ffi::CStr) -> String {
-        // SAFETY: the database is open; the returned string is null or NUL-terminated and ours to free.
-        unsafe {
-            let value = (self.api.property_value)(self.database, name.as_ptr());
-            if value.is_null() {
-                return String::new();
-            }
-            let text = std::ffi::CStr::from_ptr(value).to_string_lossy().into_owned();
-            (self.api.free)(value.cast());
-            text
-        }
-    }
-
-    fn write_options(&self, durability: Durability) -> Ptr {
+    fn write_options(&self, durability: Durability) -> &WriteOptions {
         match durability {
-            Durability::None | Durability::Buffered => self.buffered,
-            Durability::Sync => self.sync,
+            Durability::None | Durability::Buffered => &self.buffered,
+            Durability::Sync => &self.sync,
         }
     }
 }
@@ -268,30 +225,19 @@ fn levels_are_full(stats: &str) -> bool {
 
 impl Database for Open {
     fn session(&self) -> Result<Box<dyn Session + '_>> {
-        // SAFETY: a batch of our own.
-        let batch = unsafe { (self.api.writebatch_create)() };
+        let batch = Batch::new(&self.setup.api.base);
         Ok(Box::new(Worker { open: self, batch }))
     }
 
     fn flush(&self) -> Result<()> {
         // LevelDB has no flush of its own; compacting an empty range past all keys writes the memtable out first.
         let key = [0xffu8; 16];
-        // SAFETY: the key is readable for the length given.
-        unsafe {
-            (self.api.compact_range)(
-                self.database,
-                key.as_ptr().cast(),
-                key.len(),
-                key.as_ptr().cast(),
-                key.len(),
-            );
-        }
+        self.connection.compact_range(&key, &key);
         Ok(())
     }
 
     fn compact_all(&self) -> Result<()> {
-        // SAFETY: null keys mean before the first and after the last.
-        unsafe { (self.api.compact_range)(self.database, std::ptr::null(), 0, std::ptr::null(), 0) };
+        self.connection.compact_all();
         Ok(())
     }
 
@@ -302,11 +248,11 @@ impl Database for Open {
 
     fn is_idle(&self) -> Result<bool> {
         // It does not say whether a compaction runs; whether one is due shows in the levels.
-        Ok(!levels_are_full(&self.property(c"leveldb.stats")))
+        Ok(!levels_are_full(&self.connection.property(c"leveldb.stats")))
     }
 
     fn stats(&self) -> String {
-        self.property(c"leveldb.stats")
+        self.connection.property(c"leveldb.stats")
     }
 
     fn applied(&self) -> Vec<(String, String)> {
@@ -332,82 +278,29 @@ impl Database for Open {
 
 struct Worker<'a> {
     open: &'a Open,
-    batch: Ptr,
-}
-
-impl Drop for Worker<'_> {
-    fn drop(&mut self) {
-        // SAFETY: ours, destroyed once.
-        unsafe { (self.open.api.writebatch_destroy)(self.batch) };
-    }
-}
-
-/// An iterator that is destroyed when it goes out of scope.
-struct Iter<'a> {
-    api: &'a Api,
-    iter: Ptr,
-}
-
-impl Drop for Iter<'_> {
-    fn drop(&mut self) {
-        // SAFETY: ours, destroyed once, before the database (its lifetime is inside a session's).
-        unsafe { (self.api.iter_destroy)(self.iter) };
-    }
+    batch: Batch,
 }
 
 impl Session for Worker<'_> {
     fn put(&mut self, key: &[u8], value: &[u8], durability: Durability) -> Result<()> {
-        let api = self.open.api;
-        let mut error = ErrorSlot::new();
-        // SAFETY: key and value are readable for the lengths given.
-        unsafe {
-            (api.put)(
-                self.open.database,
-                self.open.write_options(durability),
-                key.as_ptr().cast(),
-                key.len(),
-                value.as_ptr().cast(),
-                value.len(),
-                error.out(),
-            );
-        }
-        error.check("put", api.free)
+        let options = self.open.write_options(durability);
+        self.open.connection.put(options, key, value)
     }
 
     fn put_batch(&mut self, rows: &[(&[u8], &[u8])], durability: Durability) -> Result<()> {
-        let api = self.open.api;
-        let mut error = ErrorSlot::new();
-        // SAFETY: keys and values are readable for the lengths given and copied into our own batch.
-        unsafe {
-            (api.writebatch_clear)(self.batch);
-            for (key, value) in rows {
-                (api.writebatch_put)(
-                    self.batch,
-                    key.as_ptr().cast(),
-                    key.len(),
-                    value.as_ptr().cast(),
-                    value.len(),
-                );
-            }
-            (api.write)(
-                self.open.database,
-                self.open.write_options(durability),
-                self.batch,
-                error.out(),
-            );
-        }
-        error.check("write", api.free)
+        let options = self.open.write_options(durability);
+        self.open.connection.put_batch(options, &mut self.batch, rows)
     }
 
     fn get(&mut self, key: &[u8], found: &mut dyn FnMut(&[u8])) -> Result<bool> {
-        let api = self.open.api;
+        let api = self.open.setup.api;
         let mut error = ErrorSlot::new();
         let mut length = 0;
         // SAFETY: the key is readable; a non-null answer is `length` bytes that are ours to free.
         unsafe {
             let value = (api.get)(
-                self.open.database,
-                self.open.read,
+                self.open.connection.raw(),
+                self.open.read.raw(),
                 key.as_ptr().cast(),
                 key.len(),
                 &raw mut length,
@@ -424,20 +317,8 @@ impl Session for Worker<'_> {
     }
 
     fn delete(&mut self, key: &[u8], durability: Durability) -> Result<()> {
-        let api = self.open.api;
-        let mut error = ErrorSlot::new();
-        // SAFETY: the key is readable for the length given.
-        unsafe {
-            let options = self.open.write_options(durability);
-            (api.delete)(
-                self.open.database,
-                options,
-                key.as_ptr().cast(),
-                key.len(),
-                error.out(),
-            );
-        }
-        error.check("delete", api.free)
+        let options = self.open.write_options(durability);
+        self.open.connection.delete(options, key)
     }
 
     fn merge(&mut self, _: &[u8], _: &[u8], _: Durability) -> Result<()> {
@@ -445,34 +326,7 @@ impl Session for Worker<'_> {
     }
 
     fn scan(&mut self, start: Start<'_>, row: &mut dyn FnMut(&[u8], &[u8]) -> bool) -> Result<()> {
-        let api = self.open.api;
-        // SAFETY: the iterator is ours; keys and values are read only while it is valid and not moved.
-        unsafe {
-            let iter = Iter {
-                api,
-                iter: (api.create_iterator)(self.open.database, self.open.read),
-            };
-            match start {
-                Start::At(key) => (api.iter_seek)(iter.iter, key.as_ptr().cast(), key.len()),
-                Start::First => (api.iter_seek_to_first)(iter.iter),
-                Start::Last => (api.iter_seek_to_last)(iter.iter),
-            }
-            while (api.iter_valid)(iter.iter) != 0 {
-                let (mut key_length, mut value_length) = (0, 0);
-                let key = (api.iter_key)(iter.iter, &raw mut key_length);
-                let value = (api.iter_value)(iter.iter, &raw mut value_length);
-                if !row(bytes(key, key_length), bytes(value, value_length)) {
-                    break;
-                }
-                match start {
-                    Start::Last => (api.iter_prev)(iter.iter),
-                    Start::First | Start::At(_) => (api.iter_next)(iter.iter),
-                }
-            }
-            let mut error = ErrorSlot::new();
-            (api.iter_get_error)(iter.iter, error.out());
-            error.check("scan", api.free)
-        }
+        self.open.connection.scan(&self.open.read, start, row)
     }
 }
 

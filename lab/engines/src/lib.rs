@@ -11,6 +11,7 @@
 #![allow(clippy::disallowed_methods)]
 
 mod capi;
+mod common;
 mod dylib;
 pub mod esker;
 pub mod leveldb;

@@ -9,16 +9,16 @@ mod api;
 mod session;
 mod setup;
 
-use std::ffi::{CStr, c_char, c_void};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use esker_lab_core::engine::{Database, Durability, Engine, OpenSettings, Session, Variant};
 use esker_lab_core::{Error, Result};
 
-use crate::capi::{ErrorSlot, c_path};
+use crate::capi::ErrorSlot;
+use crate::common::{Connection, WriteOptions};
 use crate::dylib::Dylib;
-use api::{Api, Ptr};
+use api::Api;
 
 /// The engine.
 pub struct RocksDb {
@@ -68,7 +68,7 @@ impl RocksDb {
         self.api
             .get_or_init(|| {
                 let library = Dylib::open(&self.path, &|_| false)?;
-                Ok(Box::leak(Box::new(Api::load(&library)?)) as &Api)
+                Ok(Box::leak(Box::new(Api::load(&library, "rocksdb_")?)) as &Api)
             })
             .clone()
     }
@@ -89,19 +89,14 @@ impl Engine for RocksDb {
         let io = |e: &std::io::Error| Error::io(dir.display(), e);
         let api = self.api()?;
         std::fs::create_dir_all(&dir).map_err(|e| io(&e))?;
-        let path = c_path(&dir)?;
-        let mut error = ErrorSlot::new();
-        // SAFETY: options and database are created, used once and destroyed in the order that the header asks.
-        unsafe {
+        // SAFETY: options of our own, destroyed once, after the database was closed.
+        let opened = unsafe {
             let options = (api.options_create)();
             (api.options_set_create_if_missing)(options, 1);
-            let database = (api.open)(options, path.as_ptr(), error.out());
-            if !database.is_null() {
-                (api.close)(database);
-            }
+            let opened = Connection::open(&api.base, options, &dir).map(drop);
             (api.options_destroy)(options);
-        }
-        let opened = error.check("opening", api.free);
+            opened
+        };
         let version = std::fs::read_dir(&dir)
             .map_err(|e| io(&e))?
             .flatten()
@@ -118,103 +113,58 @@ impl Engine for RocksDb {
 
     fn open(&self, dir: &Path, variant: &str, settings: &OpenSettings) -> Result<Box<dyn Database>> {
         let api = self.api()?;
-        let path = c_path(dir)?;
         let setup = setup::Setup::new(api, variant, settings);
-        let mut error = ErrorSlot::new();
-        // SAFETY: the options are complete and live until after the database (`setup` is dropped after it).
-        let database = unsafe { (api.open)(setup.options(), path.as_ptr(), error.out()) };
-        error.check("opening", api.free)?;
+        // SAFETY: the options are complete and outlive the connection (`setup` is dropped after it).
+        let connection = unsafe { Connection::open(&api.base, setup.options(), dir)? };
         Ok(Box::new(Open {
-            database: Handle { api, database },
+            connection,
             writes: Writes::new(api),
+            api,
             setup,
         }))
     }
 }
 
-/// The open database; closes it.
-struct Handle {
-    api: &'static Api,
-    database: Ptr,
-}
-
-impl Drop for Handle {
-    fn drop(&mut self) {
-        // SAFETY: opened successfully, closed once; sessions borrow the database, so none is left.
-        unsafe { (self.api.close)(self.database) };
-    }
-}
-
 /// Write options, one for each durability.
 struct Writes {
-    api: &'static Api,
-    none: Ptr,
-    buffered: Ptr,
-    sync: Ptr,
+    none: WriteOptions,
+    buffered: WriteOptions,
+    sync: WriteOptions,
 }
 
 impl Writes {
     fn new(api: &'static Api) -> Self {
-        // SAFETY: created, configured and, in `drop`, destroyed once.
-        unsafe {
-            let writes = Writes {
-                api,
-                none: (api.writeoptions_create)(),
-                buffered: (api.writeoptions_create)(),
-                sync: (api.writeoptions_create)(),
-            };
-            (api.writeoptions_disable_WAL)(writes.none, 1);
-            (api.writeoptions_set_sync)(writes.sync, 1);
-            writes
+        let none = WriteOptions::new(&api.base);
+        // SAFETY: options of our own.
+        unsafe { (api.writeoptions_disable_WAL)(none.raw(), 1) };
+        Writes {
+            none,
+            buffered: WriteOptions::new(&api.base),
+            sync: WriteOptions::sync(&api.base),
         }
     }
 
-    fn get(&self, durability: Durability) -> Ptr {
+    fn get(&self, durability: Durability) -> &WriteOptions {
         match durability {
-            Durability::None => self.none,
-            Durability::Buffered => self.buffered,
-            Durability::Sync => self.sync,
-        }
-    }
-}
-
-impl Drop for Writes {
-    fn drop(&mut self) {
-        for options in [self.none, self.buffered, self.sync] {
-            // SAFETY: ours, destroyed once.
-            unsafe { (self.api.writeoptions_destroy)(options) };
+            Durability::None => &self.none,
+            Durability::Buffered => &self.buffered,
+            Durability::Sync => &self.sync,
         }
     }
 }
 
 /// Fields are dropped in this order: the database before what it was opened with.
 struct Open {
-    database: Handle,
+    connection: Connection,
     writes: Writes,
+    api: &'static Api,
     setup: setup::Setup,
 }
 
-// SAFETY: RocksDB's database and its options may be used from several threads at once ("c.h" and "db.h" say so);
-// everything else is made a session.
+// SAFETY: RocksDB's options may be used from several threads at once ("c.h" says so), and so may all else in it.
 unsafe impl Send for Open {}
 // SAFETY: as above.
 unsafe impl Sync for Open {}
-
-impl Open {
-    fn property(&self, name: &CStr) -> String {
-        let api = self.database.api;
-        // SAFETY: the database is open; the returned string is null or NUL-terminated and ours to free.
-        unsafe {
-            let value: *mut c_char = (api.property_value)(self.database.database, name.as_ptr());
-            if value.is_null() {
-                return String::new();
-            }
-            let text = CStr::from_ptr(value).to_string_lossy().into_owned();
-            (api.free)(value.cast::<c_void>());
-            text
-        }
-    }
-}
 
 impl Database for Open {
     fn session(&self) -> Result<Box<dyn Session + '_>> {
@@ -222,28 +172,18 @@ impl Database for Open {
     }
 
     fn flush(&self) -> Result<()> {
-        let api = self.database.api;
         let mut error = ErrorSlot::new();
         // SAFETY: flush options of our own, destroyed once; flushing waits by default.
         unsafe {
-            let options = (api.flushoptions_create)();
-            (api.flush)(self.database.database, options, error.out());
-            (api.flushoptions_destroy)(options);
+            let options = (self.api.flushoptions_create)();
+            (self.api.flush)(self.connection.raw(), options, error.out());
+            (self.api.flushoptions_destroy)(options);
         }
-        error.check("flush", api.free)
+        error.check("flush", self.api.free)
     }
 
     fn compact_all(&self) -> Result<()> {
-        // SAFETY: null keys mean before the first and after the last.
-        unsafe {
-            (self.database.api.compact_range)(
-                self.database.database,
-                std::ptr::null(),
-                0,
-                std::ptr::null(),
-                0,
-            );
-        }
+        self.connection.compact_all();
         Ok(())
     }
 
@@ -256,11 +196,11 @@ impl Database for Open {
         ];
         Ok(busy
             .iter()
-            .all(|name| matches!(self.property(name).as_str(), "0" | "")))
+            .all(|name| matches!(self.connection.property(name).as_str(), "0" | "")))
     }
 
     fn stats(&self) -> String {
-        self.property(c"rocksdb.stats")
+        self.connection.property(c"rocksdb.stats")
     }
 
     fn applied(&self) -> Vec<(String, String)> {

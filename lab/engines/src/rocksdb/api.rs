@@ -4,9 +4,8 @@
 use std::ffi::{c_char, c_double, c_int, c_uchar, c_void};
 
 use crate::capi::c_functions;
-
-/// Any of RocksDB's objects, which are only ever handled by address.
-pub(super) type Ptr = *mut c_void;
+use crate::common::Common;
+pub(super) use crate::common::Ptr;
 
 /// `full_merge` of a merge operator: state, key, existing value (null without one), operands, success, new length.
 pub(super) type FullMerge = unsafe extern "C" fn(
@@ -39,47 +38,16 @@ pub(super) type DeleteValue = unsafe extern "C" fn(*mut c_void, *const c_char, u
 
 c_functions! {
     /// The table.
-    Api, "rocksdb_";
+    Api on Common;
     required {
-        options_create() -> Ptr;
-        options_destroy(Ptr);
-        options_set_create_if_missing(Ptr, c_uchar);
-        readoptions_create() -> Ptr;
-        readoptions_destroy(Ptr);
-        writeoptions_create() -> Ptr;
-        writeoptions_destroy(Ptr);
-        writeoptions_set_sync(Ptr, c_uchar);
         writeoptions_disable_WAL(Ptr, c_int);
         flushoptions_create() -> Ptr;
         flushoptions_destroy(Ptr);
-        open(Ptr, *const c_char, *mut *mut c_char) -> Ptr;
-        close(Ptr);
-        put(Ptr, Ptr, *const c_char, usize, *const c_char, usize, *mut *mut c_char);
-        delete(Ptr, Ptr, *const c_char, usize, *mut *mut c_char);
         merge(Ptr, Ptr, *const c_char, usize, *const c_char, usize, *mut *mut c_char);
         get_pinned(Ptr, Ptr, *const c_char, usize, *mut *mut c_char) -> Ptr;
         pinnableslice_value(Ptr, *mut usize) -> *const c_char;
         pinnableslice_destroy(Ptr);
-        write(Ptr, Ptr, Ptr, *mut *mut c_char);
-        writebatch_create() -> Ptr;
-        writebatch_destroy(Ptr);
-        writebatch_clear(Ptr);
-        writebatch_put(Ptr, *const c_char, usize, *const c_char, usize);
-        create_iterator(Ptr, Ptr) -> Ptr;
-        iter_destroy(Ptr);
-        iter_valid(Ptr) -> c_uchar;
-        iter_seek_to_first(Ptr);
-        iter_seek_to_last(Ptr);
-        iter_seek(Ptr, *const c_char, usize);
-        iter_next(Ptr);
-        iter_prev(Ptr);
-        iter_key(Ptr, *mut usize) -> *const c_char;
-        iter_value(Ptr, *mut usize) -> *const c_char;
-        iter_get_error(Ptr, *mut *mut c_char);
         flush(Ptr, Ptr, *mut *mut c_char);
-        compact_range(Ptr, *const c_char, usize, *const c_char, usize);
-        property_value(Ptr, *const c_char) -> *mut c_char;
-        free(*mut c_void);
         block_based_options_create() -> Ptr;
         block_based_options_destroy(Ptr);
         options_set_block_based_table_factory(Ptr, Ptr);
