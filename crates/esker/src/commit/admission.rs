@@ -26,7 +26,8 @@ pub struct Debt {
     pub level0_trigger: usize,
     /// Files at which writes are held to a tenth of the drain rate.
     pub level0_files_max: usize,
-    /// Bytes that compactions have still to read to bring every level to its target.
+    /// Bytes that compactions have still to write to bring every level to its target and level 0 down; must not jump
+    /// when level 0 becomes due.
     pub compaction_bytes: u64,
     /// Debt in bytes from which on it counts.
     pub compaction_bytes_soft: u64,

@@ -18,9 +18,9 @@ use crate::compaction::{self, Job};
 use crate::error::{ErrorKind, Result};
 use crate::flush;
 use crate::memtable::Memtable;
-use crate::options::CompactionStyle;
+use crate::options::{ColumnFamilyOptions, CompactionStyle};
 use crate::rewrite::OutputContext;
-use crate::version::{Buffer, Family, FileMeta, VersionEdit};
+use crate::version::{Buffer, Family, FileMeta, Version, VersionEdit};
 
 /// Compactions that run, so that no two get in each other's way. Whoever holds it is the only one that picks.
 #[derive(Default)]
@@ -287,7 +287,7 @@ impl Core {
 
     pub(super) fn output_context<'a>(
         &'a self,
-        options: &'a crate::options::ColumnFamilyOptions,
+        options: &'a ColumnFamilyOptions,
         level: usize,
     ) -> OutputContext<'a> {
         OutputContext {
@@ -362,17 +362,7 @@ impl Core {
             family.set_pressure(0.0);
             return;
         }
-        let view = family.view();
-        let busy = |file: &Arc<FileMeta>| if file.is_being_compacted() { 0.5 } else { 1.0 };
-        let busy_half = view.version.level(0).files().iter().map(busy).sum();
-        let debt = Debt {
-            level0_files: busy_half,
-            level0_trigger: options.level0_compaction_trigger,
-            level0_files_max: options.level0_files_max,
-            compaction_bytes: picker::estimate_debt(&view.version, &options),
-            compaction_bytes_soft: options.level_base_bytes.saturating_mul(16),
-        };
-        family.set_pressure(debt.pressure());
+        family.set_pressure(debt_of(&family.view().version, &options).pressure());
     }
 
     fn job_failed(&self, error: crate::error::Error, lane: Lane) {
@@ -410,6 +400,18 @@ impl Core {
     }
 }
 
+/// What admission is told.
+fn debt_of(version: &Version, options: &ColumnFamilyOptions) -> Debt {
+    let busy = |file: &Arc<FileMeta>| if file.is_being_compacted() { 0.5 } else { 1.0 };
+    Debt {
+        level0_files: version.level(0).files().iter().map(busy).sum(),
+        level0_trigger: options.level0_compaction_trigger,
+        level0_files_max: options.level0_files_max,
+        compaction_bytes: picker::estimate_coming_debt(version, options),
+        compaction_bytes_soft: options.level_base_bytes.saturating_mul(16),
+    }
+}
+
 /// The first WAL segment that the family needs once `flushed` is in SSTables.
 fn log_number_after(family: &Family, flushed: &[Arc<Buffer>]) -> u64 {
     let view = family.view();
@@ -420,4 +422,63 @@ fn log_number_after(family: &Family, flushed: &[Arc<Buffer>]) -> u64 {
         .find(left)
         .unwrap_or(&view.active)
         .wal_number()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::key::{KeyOrder, ValueKind, internal_key};
+
+    const MIB: u64 = 1 << 20;
+
+    /// A terabyte with each level at its target and a little beyond, and so many files of 32 MiB in level 0.
+    fn version(level0_files: u64, excess_bytes: u64) -> Version {
+        let file = |number: u64, size_bytes: u64| {
+            Arc::new(FileMeta {
+                number,
+                size_bytes,
+                smallest: internal_key(b"a", number, ValueKind::Put),
+                largest: internal_key(b"z", number, ValueKind::Put),
+                sequence_min: number,
+                sequence_max: number,
+                ..FileMeta::default()
+            })
+        };
+        let mut levels = vec![
+            (0..level0_files).map(|i| file(100 + i, 32 * MIB)).collect(),
+            vec![],
+        ];
+        for (i, mib) in [256, 2 << 10, 16 << 10, 128 << 10, 1 << 20]
+            .into_iter()
+            .enumerate()
+        {
+            let size_bytes = mib * MIB + if i == 0 { excess_bytes } else { 0 };
+            levels.push(vec![file(10 - i as u64, size_bytes)]);
+        }
+        Version::new(KeyOrder::Bytewise, 7, levels).unwrap()
+    }
+
+    /// The debt of level 0 came all at once with the file that reached its trigger.
+    #[test]
+    fn pressure_rises_without_a_jump_as_level0_fills() {
+        let options = ColumnFamilyOptions::default();
+        for excess_mib in 0..200 {
+            let pressure = |files| debt_of(&version(files, excess_mib * MIB), &options).pressure();
+            for files in 0..20 {
+                let (before, after) = (pressure(files), pressure(files + 1));
+                assert!(
+                    before <= after && after - before < 0.1,
+                    "{excess_mib} MiB too much and {files} files: {before} -> {after}"
+                );
+            }
+        }
+        let at_rest = version(3, 0);
+        assert_eq!(picker::estimate_debt(&at_rest, &options), 0, "nothing is due");
+        assert_eq!(debt_of(&at_rest, &options).pressure(), 0.0);
+        let due = version(4, 0);
+        assert_eq!(
+            picker::estimate_debt(&due, &options),
+            picker::estimate_coming_debt(&due, &options)
+        );
+    }
 }

@@ -107,10 +107,7 @@ pub(super) fn scores_with(
             });
             let target = targets.bytes[level];
             let score = if level == 0 {
-                let by_count = count as f64 / options.level0_compaction_trigger.max(1) as f64;
-                let by_bytes = bytes as f64 / options.level_base_bytes.max(1) as f64;
-                // A single file has nothing to be merged with; only its size can be a reason.
-                by_count.max(if count > 1 { by_bytes } else { 0.0 })
+                fill_of(count, bytes, options)
             } else if bytes == 0 {
                 0.0
             } else if target == 0 {
@@ -150,18 +147,50 @@ pub(super) fn scores_with(
 /// Bytes that compaction must still write until every level is within its target, if nothing is written meanwhile.
 /// An estimate: overlap is taken to be uniform. O(levels).
 pub fn estimate_debt(version: &Version, options: &ColumnFamilyOptions) -> u64 {
+    let level0 = version.level(0);
+    let due = level0_fill(version, options) >= 1.0;
+    debt_with_level0(
+        version,
+        options,
+        if due { level0.size_bytes() } else { 0 },
+        f64::from(due),
+    )
+}
+
+/// The same with level 0 also while it is not due: its bytes will have to go down, and the merge with the level that
+/// they go to comes nearer with each of its files. For admission, to which debt must not come all at once: with levels at
+/// their targets the files of one trigger can be worth as much debt as there may be without any pressure.
+pub fn estimate_coming_debt(version: &Version, options: &ColumnFamilyOptions) -> u64 {
+    let fill = level0_fill(version, options).min(1.0);
+    debt_with_level0(version, options, version.level(0).size_bytes(), fill)
+}
+
+/// How full level 0 is; from 1.0 on it is compacted.
+fn level0_fill(version: &Version, options: &ColumnFamilyOptions) -> f64 {
+    let level0 = version.level(0);
+    fill_of(level0.len(), level0.size_bytes(), options)
+}
+
+/// [`level0_fill`] by some of its files.
+fn fill_of(count: usize, bytes: u64, options: &ColumnFamilyOptions) -> f64 {
+    let by_count = count as f64 / options.level0_compaction_trigger.max(1) as f64;
+    let by_bytes = bytes as f64 / options.level_base_bytes.max(1) as f64;
+    // A single file has nothing to be merged with; only its size can be a reason.
+    by_count.max(if count > 1 { by_bytes } else { 0.0 })
+}
+
+/// The debt if `level0_bytes` go down, merged with `output_share` of the level that takes them.
+fn debt_with_level0(
+    version: &Version,
+    options: &ColumnFamilyOptions,
+    level0_bytes: u64,
+    output_share: f64,
+) -> u64 {
     let targets = level_targets(version, options);
     let last = version.level_count() - 1;
-    let level0 = version.level(0);
-    let mut debt = 0.0;
     // Bytes that come down into the level at hand.
-    let mut arriving = 0.0;
-    let due = level0.len() >= options.level0_compaction_trigger.max(1)
-        || (level0.len() > 1 && level0.size_bytes() > options.level_base_bytes);
-    if due {
-        arriving = level0.size_bytes() as f64;
-        debt += arriving + version.level(targets.level0_output).size_bytes() as f64;
-    }
+    let mut arriving = level0_bytes as f64;
+    let mut debt = arriving + output_share * version.level(targets.level0_output).size_bytes() as f64;
     for level in targets.level0_output..last {
         let size = version.level(level).size_bytes() as f64 + arriving;
         let excess = size - targets.bytes[level] as f64;

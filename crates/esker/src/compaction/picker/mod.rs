@@ -39,7 +39,7 @@ mod splitter;
 mod tests;
 
 pub use conflict::{PickerContext, RunningJob};
-pub use levels::{LevelScore, LevelTargets, estimate_debt, level_targets, scores};
+pub use levels::{LevelScore, LevelTargets, estimate_coming_debt, estimate_debt, level_targets, scores};
 pub use manual::{RangeCursor, RangeStep, plan_bulk, plan_range};
 pub use plan::{InputLevel, Plan, PlanKind, Reason};
 pub use split::split_points;
