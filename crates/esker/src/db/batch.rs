@@ -5,7 +5,8 @@ use crate::batch::{DEFAULT_COLUMN_FAMILY, RawBatch};
 use crate::error::Result;
 use crate::key::ValueKind;
 
-/// Mutations, of one or several column families, that become visible and durable together or not at all.
+/// Mutations, of one or several column families, that become visible and durable together or not at all; written with
+/// [`Durability::None`](crate::Durability::None), durable together in each family only.
 ///
 /// Limits: a key of 64 KiB, a value of 4 GiB - 1, a batch of 4 GiB. What passes one is refused with an error that
 /// names it, and leaves the batch as it was.

@@ -9,6 +9,12 @@ pub enum Durability {
     #[default]
     Buffered,
     /// Only in memory: no WAL; lost with the process until it is flushed.
+    ///
+    /// What a crash leaves, as each column family is flushed by itself: of one family's writes of this kind those up to
+    /// some moment, and what a batch holds for the family as a whole or not at all. **A batch over several families may
+    /// be left in some of them only**, and a later write with a WAL may be left without earlier ones of this kind.
+    /// All survive from when [`Db::flush`](crate::Db::flush) or [`Db::close`](crate::Db::close) returns;
+    /// [`Db::sync_wal`](crate::Db::sync_wal) saves none.
     None,
 }
 
