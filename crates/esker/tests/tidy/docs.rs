@@ -152,6 +152,31 @@ pub fn check_settings(options: &str, guide: &str) -> Vec<String> {
     missing.chain(dead).chain(many).collect()
 }
 
+/// Limits that errors of the engine name (`{KEY_LEN_MAX}`) without a row in the guide that ends with them, and rows whose
+/// limit no error names.
+pub fn check_limits<'a>(sources: impl Iterator<Item = &'a str>, guide: &str) -> Vec<String> {
+    let is_limit = |name: &&str| {
+        name.ends_with("_MAX") && name.chars().all(|next| next.is_ascii_uppercase() || next == '_')
+    };
+    let named: BTreeSet<&str> = sources
+        .flat_map(|text| text.split('{').skip(1))
+        .filter_map(|rest| rest.split('}').next())
+        .filter(is_limit)
+        .collect();
+    let rows: BTreeSet<&str> = guide
+        .lines()
+        .filter_map(|line| line.strip_suffix("` |")?.rsplit('`').next())
+        .filter(is_limit)
+        .collect();
+    let missing = named
+        .difference(&rows)
+        .map(|name| format!("docs/tuning.md: no row of the limits names `{name}`"));
+    let dead = rows
+        .difference(&named)
+        .map(|name| format!("docs/tuning.md: no error names the limit `{name}`"));
+    missing.chain(dead).collect()
+}
+
 /// Section, name and value of every dependency of a manifest.
 fn dependencies(manifest: &str) -> impl Iterator<Item = (&str, &str, &str)> {
     let mut section = "";
@@ -260,5 +285,14 @@ mod tests {
             .collect();
         let guide: String = names.iter().map(|name| format!("| `{name}` |\n")).collect();
         assert_eq!(check_settings(&many, &guide).len(), 1);
+    }
+
+    #[test]
+    fn a_limit_without_row_and_a_row_without_limit_are_caught() {
+        let source = r#"format!("a key of {len} bytes; the limit is {KEY_LEN_MAX}, {max}")"#;
+        let check = |guide| check_limits([source].into_iter(), guide);
+        assert!(check("| a key | 64 KiB | `KEY_LEN_MAX` |").is_empty());
+        assert!(check("")[0].contains("`KEY_LEN_MAX`"));
+        assert!(check("| k | 1 | `KEY_LEN_MAX` |\n| v | 2 | `GONE_MAX` |")[0].contains("`GONE_MAX`"));
     }
 }

@@ -109,3 +109,13 @@ fn every_setting_is_explained() {
     ];
     assert_tidy(&docs::check_settings(&options.concat(), read("docs/tuning.md")));
 }
+
+#[test]
+fn every_limit_is_explained() {
+    let tree = Tree::load();
+    let sources = tree
+        .texts()
+        .filter(|(path, _)| path.starts_with("crates/esker/src/") && path.ends_with(".rs"));
+    let guide = tree.text("docs/tuning.md").expect("docs/tuning.md");
+    assert_tidy(&docs::check_limits(sources.map(|(_, text)| text), guide));
+}
