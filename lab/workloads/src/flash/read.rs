@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 
 use esker_lab_core::data::{self, KEY_BYTES, Values, pick};
 use esker_lab_core::engine::{Database, Profile, Session, Start};
-use esker_lab_core::{Error, Result};
+use esker_lab_core::{Error, Result, error::Kind};
 
 use super::common::{READ_BLOCK_BYTES, Runner, Stream, read_row};
 use crate::measure::{self, Measured};
@@ -22,7 +22,7 @@ type Read<'a> = &'a (dyn Fn(&mut dyn Session, &Values, u64) -> Result<u64> + Syn
 fn measure_reads(runner: &mut Runner<'_>, rows: u64, bytes_per_op: u64, read: Read<'_>) -> Result<()> {
     let database = runner.loaded(Profile::Read, READ_BLOCK_BYTES, false)?;
     let seconds = runner.spec.seconds;
-    reads(
+    let (warmup, _) = reads(
         runner,
         database.as_ref(),
         "warming up",
@@ -31,6 +31,10 @@ fn measure_reads(runner: &mut Runner<'_>, rows: u64, bytes_per_op: u64, read: Re
         Stream::Warmup,
         read,
     )?;
+    if warmup.stopped {
+        // Threads that start now could do some work before they see it.
+        return Err(Error::new(Kind::Stopped, "stopped while warming up"));
+    }
     let (measured, scanned) = reads(
         runner,
         database.as_ref(),
