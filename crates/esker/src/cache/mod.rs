@@ -5,8 +5,16 @@
 //! by bytes. A hit takes a shared lock of one shard, sets a reference bit and clones one `Arc`; nothing is moved, so
 //! readers of one shard do not wait for each other. Evicted blocks are freed outside the lock.
 //!
+//! # Changes of the capacity
+//! A change locks every shard for writing; what is too much leaves on the thread that asks, which may be the one that
+//! leads all writers, and comes back from the device if the change is undone. What is asked for moves a little with
+//! every table that is opened and every flush. So the capacity follows in steps of a 64th of the first capacity: down as
+//! soon as less is asked for, up only when two steps more are.
+//!
 //! # Invariants
 //! - A key names immutable bytes: tables are never rewritten under the same number, so entries are never stale.
+//! - The capacity in force is never above the one asked for (rounded up to a multiple of the shards), and below it by
+//!   less than two steps.
 //! - Which shard and slot a key has depends on the key alone (no random hash seed), so that a simulated run evicts
 //!   the same blocks every time.
 
@@ -14,6 +22,7 @@ mod bytes;
 
 use std::hash::{BuildHasher, Hash, Hasher};
 
+use parking_lot::Mutex;
 use quick_cache::sync::{Cache, DefaultLifecycle};
 use quick_cache::{OptionsBuilder, Weighter};
 
@@ -28,6 +37,9 @@ const TYPICAL_BLOCK_BYTES: u64 = 4 << 10;
 
 /// The least that a shard should hold: several blocks of the largest common size.
 const SHARD_BYTES_MIN: u64 = 1 << 20;
+
+/// Steps that the first capacity has.
+const STEPS: u64 = 64;
 
 /// With 64 shards, 32 threads rarely meet on one lock.
 const SHARDS_MAX: u64 = 64;
@@ -118,6 +130,14 @@ impl BuildHasher for FoldHash {
 /// The block cache of a database. All methods may be called from any thread.
 pub struct BlockCache {
     blocks: Cache<BlockKey, CachedBlock, ByBytes, FoldHash>,
+    step_bytes: u64,
+    capacity: Mutex<Capacity>,
+}
+
+/// Two numbers of bytes.
+struct Capacity {
+    wanted: u64,
+    in_force: u64,
 }
 
 impl BlockCache {
@@ -146,7 +166,14 @@ impl BlockCache {
                 },
                 |options| Cache::with_options(options, ByBytes, FoldHash, DefaultLifecycle::default()),
             );
-        Self { blocks }
+        Self {
+            blocks,
+            step_bytes: (capacity_bytes / STEPS).max(1),
+            capacity: Mutex::new(Capacity {
+                wanted: capacity_bytes,
+                in_force: capacity_bytes,
+            }),
+        }
     }
 
     /// The block of this key, if it is here.
@@ -179,15 +206,25 @@ impl BlockCache {
 
     /// Gives `bytes` of the capacity away, to something that was just allocated beside the cache.
     pub fn shrink_by(&self, bytes: u64) {
-        self.set_capacity(self.capacity().saturating_sub(bytes));
+        self.resize(|wanted| wanted.saturating_sub(bytes));
     }
 
-    /// Changes the capacity, in bytes; what is too much leaves before this returns.
+    /// Changes the capacity, in bytes and in steps (see the module); what is too much leaves before this returns.
     pub fn set_capacity(&self, capacity_bytes: u64) {
-        self.blocks.set_capacity(capacity_bytes.max(1));
+        self.resize(|_| capacity_bytes);
     }
 
-    /// The capacity, in bytes (rounded up to a multiple of the number of shards).
+    fn resize(&self, change: impl FnOnce(u64) -> u64) {
+        let mut capacity = self.capacity.lock();
+        capacity.wanted = change(capacity.wanted);
+        let grows = capacity.wanted >= capacity.in_force.saturating_add(2 * self.step_bytes);
+        if grows || capacity.wanted < capacity.in_force {
+            capacity.in_force = (capacity.wanted - capacity.wanted % self.step_bytes).max(1);
+            self.blocks.set_capacity(capacity.in_force);
+        }
+    }
+
+    /// The capacity in force, in bytes (rounded up to a multiple of the number of shards).
     pub fn capacity(&self) -> u64 {
         self.blocks.capacity()
     }

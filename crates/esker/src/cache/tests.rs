@@ -49,6 +49,33 @@ fn it_stays_within_its_capacity_and_follows_changes_of_it() {
 }
 
 #[test]
+fn small_changes_of_the_capacity_add_up_and_do_not_make_it_go_back_and_forth() {
+    let mib = 1 << 20;
+    let cache = BlockCache::new(64 * mib);
+    let (mut changes, mut last) = (0, cache.capacity());
+    let mut see = |wanted: u64| {
+        let now = cache.capacity();
+        assert!(now <= wanted + 64 && now + 2 * mib > wanted, "{now} for {wanted}");
+        changes += u32::from(std::mem::replace(&mut last, now) != now);
+        changes
+    };
+    for i in 0..1000 {
+        let wanted = 60 * mib + (i % 7) * 200_000;
+        cache.set_capacity(wanted);
+        see(wanted);
+    }
+    assert!(see(60 * mib) <= 2);
+    cache.set_capacity(60 * mib);
+    for i in 1..=4 * 1024 {
+        cache.shrink_by(1 << 10);
+        see(60 * mib - (i << 10));
+    }
+    assert!(see(56 * mib) <= 7, "four steps");
+    cache.set_capacity(64 * mib);
+    assert_eq!(cache.capacity(), 64 * mib);
+}
+
+#[test]
 fn a_scan_does_not_drive_out_what_is_used() {
     let cache = BlockCache::new(4 << 20);
     for round in 0..20 {

@@ -155,33 +155,36 @@ impl Core {
             .sum()
     }
 
-    /// Gives the block cache what the other users of the memory budget leave it.
+    /// Gives the block cache what the other users of the memory budget leave it. O(families + open tables).
     pub fn share_memory(&self) {
+        self.share_memory_beside(self.tables.memory_bytes());
+    }
+
+    /// The same where the tables are those of the last time. O(families).
+    pub fn share_memory_with_memtables(&self) {
+        self.share_memory_beside(self.tables.memory_bytes_noted());
+    }
+
+    fn share_memory_beside(&self, table_bytes: u64) {
         let budget = self.options.memory_budget_bytes;
-        let families = self.families.load();
-        let memtables: u64 = families
-            .by_id
-            .values()
-            .map(|family| {
-                let view = family.view();
-                let limit = family.options().memtable_bytes;
-                // Active memtables count as full where they hold anything: they will be.
-                let active = view.active.table.approximate_bytes() as u64;
-                let active = if view.active.table.is_empty() {
-                    active
-                } else {
-                    active.max(limit)
-                };
-                active
-                    + view
-                        .sealed
-                        .iter()
-                        .map(|sealed| sealed.table.approximate_bytes() as u64)
-                        .sum::<u64>()
-            })
-            .sum();
-        let recycled = self.arena_pool.free_bytes() as u64;
-        let taken = memtables + recycled + self.tables.memory_bytes();
+        // What memtables hold, and what they will hold when those that take writes are full.
+        let (mut held, mut expected) = (self.arena_pool.free_bytes() as u64, 0);
+        for family in self.families.load().by_id.values() {
+            let view = family.view();
+            let sealed = view.sealed.iter().map(|sealed| &sealed.table);
+            let sealed_bytes: u64 = sealed.map(|table| table.approximate_bytes() as u64).sum();
+            let active_bytes = view.active.table.approximate_bytes() as u64;
+            let is_written = !(view.active.table.is_empty() && view.sealed.is_empty());
+            let full_bytes = if is_written {
+                family.options().memtable_bytes
+            } else {
+                0
+            };
+            held += sealed_bytes + active_bytes;
+            expected += sealed_bytes + active_bytes.max(full_bytes);
+        }
+        // Memtables grow into the free chunks of the pool first.
+        let taken = held.max(expected) + table_bytes;
         let capacity = budget.saturating_sub(taken).max(budget / 16);
         self.tables.block_cache().set_capacity(capacity);
     }

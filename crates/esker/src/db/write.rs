@@ -307,7 +307,7 @@ impl Core {
         if family.id == DEFAULT_COLUMN_FAMILY {
             token.default_hint = InsertHint::default();
         }
-        self.share_memory();
+        self.share_memory_with_memtables();
         self.wake();
         Ok(())
     }

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 use esker_env::{Fs, IoMode};
@@ -26,6 +27,8 @@ pub struct Tables {
     open_max: usize,
     /// Open tables in the order in which they were opened: a clock's hand takes from the front.
     open: Mutex<VecDeque<Weak<FileMeta>>>,
+    /// What they took when they were last counted, and what was opened since.
+    noted_bytes: AtomicU64,
 }
 
 impl Tables {
@@ -48,6 +51,7 @@ impl Tables {
             database_id,
             open_max,
             open: Mutex::new(VecDeque::new()),
+            noted_bytes: AtomicU64::new(0),
         }
     }
 
@@ -129,7 +133,9 @@ impl Tables {
         }
         file.table.set(Arc::clone(&table));
         // Until memory is shared out anew, the block cache makes room for it.
-        self.cache.shrink_by(table.memory_bytes() as u64);
+        let bytes = table.memory_bytes() as u64;
+        self.noted_bytes.fetch_add(bytes, Ordering::Relaxed);
+        self.cache.shrink_by(bytes);
         open.push_back(Arc::downgrade(file));
         self.evict(&mut open);
         Ok(table)
@@ -161,7 +167,13 @@ impl Tables {
             }
             None => false,
         });
+        self.noted_bytes.store(bytes, Ordering::Relaxed);
         bytes
+    }
+
+    /// The same as of the last count, with what was opened since.
+    pub fn memory_bytes_noted(&self) -> u64 {
+        self.noted_bytes.load(Ordering::Relaxed)
     }
 
     /// How many tables are open.
