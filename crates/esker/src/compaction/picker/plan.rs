@@ -103,7 +103,10 @@ impl Plan {
                 .map(|(level, range)| version.level(level).files()[range].to_vec())
                 .unwrap_or_default()
         };
-        let bottommost = !within_level0 && grandparents.is_empty();
+        // A merge takes all that it meets in the output level; files that are moved may lie on both sides of others.
+        let meets_all =
+            || kind == PlanKind::Merge || version.overlapping(level_out, &smallest, &largest).is_empty();
+        let bottommost = !within_level0 && grandparents.is_empty() && meets_all();
         Some(Self {
             level_in,
             level_out,
