@@ -8,6 +8,7 @@
 
 use std::fmt::Debug;
 use std::io;
+use std::os::fd::BorrowedFd;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -55,6 +56,41 @@ pub trait RandomFile: Send + Sync + Debug {
                 "file ends before the requested range",
             ))
         }
+    }
+    /// The descriptor by which the operating system reads the file, and how, for [`Fs::read_many`]; `None` for files
+    /// that have none, or whose reads must all come through [`read_at`](Self::read_at).
+    fn descriptor(&self) -> Option<(BorrowedFd<'_>, IoMode)> {
+        None
+    }
+}
+
+/// One of the reads that [`Fs::read_many`] does together.
+#[derive(Debug)]
+pub struct BatchRead<'a> {
+    /// The file, of the file system that is asked.
+    pub file: &'a dyn RandomFile,
+    /// Where to read.
+    pub offset: u64,
+    /// Where to read to.
+    pub buf: &'a mut [u8],
+    /// What [`RandomFile::read_at`] gives for it: 0 bytes until it was done.
+    pub result: io::Result<usize>,
+}
+
+impl<'a> BatchRead<'a> {
+    /// A read that is still to be done.
+    pub fn new(file: &'a dyn RandomFile, offset: u64, buf: &'a mut [u8]) -> Self {
+        Self {
+            file,
+            offset,
+            buf,
+            result: Ok(0),
+        }
+    }
+
+    /// Does it.
+    pub fn run(&mut self) {
+        self.result = self.file.read_at(self.offset, self.buf);
     }
 }
 
@@ -110,6 +146,13 @@ pub trait Fs: Send + Sync + Debug {
     fn lock(&self, path: &Path) -> io::Result<Box<dyn FileLock>>;
     /// Bytes that can still be written on the device below `dir`.
     fn free_bytes(&self, dir: &Path) -> io::Result<u64>;
+    /// Does all these reads, of any files of this file system, and keeps several under way where that is faster. Each
+    /// gets a result of its own, the same as [`RandomFile::read_at`] would give: one that fails spoils no other.
+    fn read_many(&self, reads: &mut [BatchRead<'_>]) {
+        for read in reads {
+            read.run();
+        }
+    }
 
     /// The whole of a (small) file.
     fn read_all(&self, path: &Path) -> io::Result<Vec<u8>> {

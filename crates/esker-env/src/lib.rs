@@ -11,5 +11,5 @@ mod machine;
 pub mod mem;
 pub mod posix;
 
-pub use fs::{CreateOptions, FileLock, Fs, IoMode, RandomFile, WriteFile};
+pub use fs::{BatchRead, CreateOptions, FileLock, Fs, IoMode, RandomFile, WriteFile};
 pub use machine::{Clock, Env, JoinHandle, Random, Spawn};

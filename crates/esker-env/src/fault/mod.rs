@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 pub use rules::{Fault, Op, Rule};
 
-use crate::{CreateOptions, FileLock, Fs, IoMode, RandomFile, WriteFile};
+use crate::{BatchRead, CreateOptions, FileLock, Fs, IoMode, RandomFile, WriteFile};
 use file::{FaultRandomFile, FaultWriteFile};
 use rules::Rules;
 
@@ -144,5 +144,16 @@ impl Fs for FaultFs {
     fn free_bytes(&self, dir: &Path) -> io::Result<u64> {
         self.pass(Op::FreeBytes, dir)?;
         self.inner.free_bytes(dir)
+    }
+
+    /// One after the other, so that rules meet the reads in their order.
+    fn read_many(&self, reads: &mut [BatchRead<'_>]) {
+        let fault = self.rules.on_call(Op::ReadMany, Path::new(""));
+        for read in reads {
+            match fault {
+                None => read.run(),
+                Some(fault) => read.result = Err(fault.error()),
+            }
+        }
     }
 }

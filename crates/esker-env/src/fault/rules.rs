@@ -34,8 +34,10 @@ pub enum Op {
     Lock,
     /// `Fs::free_bytes`.
     FreeBytes,
-    /// `RandomFile::read_at`.
+    /// `RandomFile::read_at`, and each read of an `Fs::read_many`.
     Read,
+    /// `Fs::read_many`. It has no path, so rules for some paths don't see it. A fault fails all its reads.
+    ReadMany,
     /// `WriteFile::append`.
     Append,
     /// `WriteFile::flush`.
@@ -48,7 +50,7 @@ pub enum Op {
 
 impl Op {
     /// All kinds.
-    pub const ALL: [Op; 17] = [
+    pub const ALL: [Op; 18] = [
         Op::CreateDir,
         Op::List,
         Op::Stat,
@@ -62,6 +64,7 @@ impl Op {
         Op::Lock,
         Op::FreeBytes,
         Op::Read,
+        Op::ReadMany,
         Op::Append,
         Op::Flush,
         Op::Sync,

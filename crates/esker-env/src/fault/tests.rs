@@ -120,6 +120,14 @@ fn every_kind_of_call_can_fail_and_is_counted() {
             Op::Lock => fs.lock(Path::new("l")).map(drop),
             Op::FreeBytes => fs.free_bytes(dir).map(drop),
             Op::Read => fs.open(f, IoMode::Buffered)?.read_at(0, &mut [0]).map(drop),
+            Op::ReadMany => {
+                let file = fs.open(f, IoMode::Buffered)?;
+                let mut buf = [0];
+                let mut reads = [BatchRead::new(&*file, 0, &mut buf)];
+                fs.read_many(&mut reads);
+                let [read] = reads;
+                read.result.map(drop)
+            }
             Op::Append => fs.create(f, options)?.append(b"x"),
             Op::Flush => fs.create(f, options)?.flush(),
             Op::Sync => fs.create(f, options)?.sync(),
@@ -135,4 +143,31 @@ fn every_kind_of_call_can_fail_and_is_counted() {
         call(&fs, op).unwrap_or_else(|error| panic!("{op:?} still fails: {error}"));
         assert_eq!(fs.calls(op), before + 2, "{op:?}");
     }
+}
+
+#[test]
+fn rules_see_each_read_of_a_batch() {
+    let (fs, _) = faulty();
+    for name in ["1.sst", "2.sst"] {
+        create(&fs, name).append(b"0123456789").unwrap();
+    }
+    let files = ["1.sst", "2.sst"].map(|name| fs.open(Path::new(name), IoMode::Buffered).unwrap());
+    fs.add(Rule::new(Op::Read, Fault::Eio).nth(2).on_path("2.sst"));
+    fs.add(Rule::new(Op::Read, Fault::ShortRead).nth(2).on_path("1.sst"));
+    let mut buffers = [[0_u8; 4]; 5];
+    let mut reads: Vec<BatchRead<'_>> = Vec::new();
+    for (i, buf) in buffers.iter_mut().enumerate() {
+        reads.push(BatchRead::new(&*files[i % 2], 2 * i as u64, buf));
+    }
+    fs.read_many(&mut reads);
+    let counts: Vec<Option<usize>> = reads
+        .iter()
+        .map(|read| read.result.as_ref().ok().copied())
+        .collect();
+    assert_eq!(counts, [Some(4), Some(4), Some(2), None, Some(2)]);
+    assert_eq!((&buffers[1], &buffers[4][..2]), (b"2345", &b"89"[..]));
+    assert_eq!(
+        (fs.calls(Op::ReadMany), fs.calls(Op::Read), fs.injected()),
+        (1, 5, 2)
+    );
 }

@@ -2,9 +2,10 @@
 
 use std::fs::File;
 use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
 
 use super::system::{Poison, read_full_at, write_full_at};
-use crate::{RandomFile, WriteFile};
+use crate::{IoMode, RandomFile, WriteFile};
 
 /// A file read through the page cache.
 #[derive(Debug)]
@@ -17,6 +18,10 @@ impl RandomFile for BufferedRandomFile {
 
     fn len(&self) -> io::Result<u64> {
         Ok(self.0.metadata()?.len())
+    }
+
+    fn descriptor(&self) -> Option<(BorrowedFd<'_>, IoMode)> {
+        Some((self.0.as_fd(), IoMode::Buffered))
     }
 }
 

@@ -6,10 +6,11 @@
 use std::cell::RefCell;
 use std::fs::File;
 use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
 
 use super::aligned::{AlignedBuffer, BLOCK_BYTES, round_up};
 use super::system::read_full_at;
-use crate::RandomFile;
+use crate::{IoMode, RandomFile};
 
 /// The thread's buffer starts with this many bytes …
 const BOUNCE_BYTES_MIN: usize = 64 << 10;
@@ -54,6 +55,10 @@ impl RandomFile for DirectRandomFile {
 
     fn len(&self) -> io::Result<u64> {
         Ok(self.0.metadata()?.len())
+    }
+
+    fn descriptor(&self) -> Option<(BorrowedFd<'_>, IoMode)> {
+        Some((self.0.as_fd(), IoMode::Direct))
     }
 }
 

@@ -9,15 +9,17 @@ use super::buffered::{BufferedRandomFile, BufferedWriteFile};
 use super::direct_read::DirectRandomFile;
 use super::direct_write::{DIRECT_BUFFER_BYTES, DirectWriteFile};
 use super::pool::BufferPool;
+use super::read_many::Readers;
 use super::system::{open_direct, preallocate};
 use super::{in_flight::Writers, lock};
-use crate::{CreateOptions, FileLock, Fs, IoMode, RandomFile, WriteFile};
+use crate::{BatchRead, CreateOptions, FileLock, Fs, IoMode, RandomFile, WriteFile};
 
 /// The file system of the operating system. Its files share aligned buffers and the threads that write them.
 #[derive(Debug, Default)]
 pub struct PosixFs {
     pool: Arc<BufferPool>,
     writers: Arc<Writers>,
+    readers: Readers,
 }
 
 impl PosixFs {
@@ -25,6 +27,11 @@ impl PosixFs {
     #[must_use]
     pub fn new() -> Self {
         Self::default()
+    }
+
+    #[cfg(test)]
+    pub(super) fn readers(&self) -> &Readers {
+        &self.readers
     }
 
     fn open_for_writing(
@@ -136,5 +143,9 @@ impl Fs for PosixFs {
     fn free_bytes(&self, dir: &Path) -> io::Result<u64> {
         let stat = rustix::fs::statvfs(dir)?;
         Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
+    }
+
+    fn read_many(&self, reads: &mut [BatchRead<'_>]) {
+        self.readers.read_many(reads, &self.pool);
     }
 }

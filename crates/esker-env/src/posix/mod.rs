@@ -6,6 +6,7 @@
 //! | `buffered` | files through the page cache |
 //! | `direct_read`, `direct_write` | files past it (`O_DIRECT`) |
 //! | `in_flight` | the threads that keep several direct writes under way |
+//! | `read_many`, `uring` | many reads at once |
 //! | `aligned`, `pool` | the aligned memory that direct I/O asks for, and its reuse |
 //! | `lock` | exclusive locks |
 //! | `machine` | clock, randomness, threads |
@@ -19,9 +20,12 @@ mod in_flight;
 mod lock;
 mod machine;
 mod pool;
+mod read_many;
 mod system;
 #[cfg(test)]
 mod tests;
+#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+mod uring;
 
 use std::sync::Arc;
 
