@@ -6,7 +6,7 @@ use super::core::Core;
 use super::{ColumnFamily, Db};
 use crate::error::{Error, Result};
 use crate::key::Sequence;
-use crate::read::{PinnedValue, ReadOptions, get_from_view};
+use crate::read::{PinnedValue, ReadOptions, get_from_view, multi_get_from_view};
 use crate::version::Family;
 
 impl Db {
@@ -32,8 +32,12 @@ impl Db {
         self.core().get(&family.family, key, options)
     }
 
-    /// The values of several keys, in the order of `keys`, all as of one moment. Looks them up in key order, so that
-    /// keys of one block cost one block read.
+    /// The values of several keys, in the order of `keys`, all as of one moment: for each what [`get_with`](Self::get_with)
+    /// gives, and an error if one of them fails. Keys may come in any order and more than once.
+    ///
+    /// Keys in one block cost one read of it, and blocks that are not in the cache are read several at a time, whatever
+    /// level and file they are in, so that all keys together wait for the device about as often as one key does. Beyond
+    /// the values it needs some 150 bytes for each key, and the memory of 128 blocks.
     pub fn multi_get(
         &self,
         family: &ColumnFamily,
@@ -43,26 +47,18 @@ impl Db {
         let core = self.core();
         core.check_open()?;
         let family = &family.family;
-        let (view, sequence) = family.pin_owned(|| core.read_sequence(options));
-        let sequence = sequence?;
-        let mut order: Vec<usize> = (0..keys.len()).collect();
-        order.sort_by(|&a, &b| family.order.compare(keys[a], keys[b]));
-        let mut values = Vec::new();
-        values.resize_with(keys.len(), || None);
-        let operator = family.options().merge_operator.clone();
-        for i in order {
-            values[i] = get_from_view(
-                &view,
-                &core.tables,
-                keys[i],
-                sequence,
-                options,
-                operator.as_deref(),
-                &core.metrics,
-            )
-            .map_err(|error| error.in_column_family(&family.name))?;
-        }
-        Ok(values)
+        let (view, sequence) = family.pin(|| core.read_sequence(options));
+        let family_options = family.options();
+        multi_get_from_view(
+            &view,
+            &core.tables,
+            keys,
+            sequence?,
+            options,
+            family_options.merge_operator.as_deref(),
+            &core.metrics,
+        )
+        .map_err(|error| error.in_column_family(&family.name))
     }
 
     /// Whether `key` may have a value: `false` is certain; `true` is a guess from memtables and filters, without a

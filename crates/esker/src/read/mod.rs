@@ -3,6 +3,7 @@
 pub mod key_ends;
 mod level;
 pub mod merging;
+mod multi;
 pub mod operands;
 mod options;
 pub mod point;
@@ -13,6 +14,7 @@ pub mod visible;
 
 pub use level::LevelCursor;
 pub use merging::{MergingCursor, SourceCursor};
+pub use multi::multi_get_from_view;
 pub use options::ReadOptions;
 pub use source::{AnySource, PinnedValue, approximate_size, cursor_over_view, get_from_view, may_exist};
 pub use visible::VisibleCursor;

@@ -15,7 +15,7 @@ use crate::memtable::{Memtable, MemtableCursor};
 use crate::merge::MergeOperator;
 use crate::metrics::Metrics;
 use crate::options::ColumnFamilyOptions;
-use crate::sstable::{CursorOptions, Purpose, Table, TableCursor, TableReadOptions};
+use crate::sstable::{Block, CursorOptions, Place, Purpose, Table, TableCursor, TableReadOptions};
 use crate::version::{FileMeta, Tables, View};
 
 /// A value as a get gives it: pinned in the block cache where it came from there.
@@ -134,7 +134,7 @@ impl SourceCursor for AnySource {
     }
 }
 
-fn memtables(view: &View) -> impl Iterator<Item = &Arc<Memtable>> {
+pub(super) fn memtables(view: &View) -> impl Iterator<Item = &Arc<Memtable>> {
     std::iter::once(&view.active)
         .chain(&view.sealed)
         .map(|buffer| &buffer.table)
@@ -236,19 +236,29 @@ pub fn get_from_view(
     let mut lookup = PointLookup::new();
     let step = search(view, tables, key, sequence, options, &mut lookup)?;
     let _ = step;
-    let found = match lookup.finish(key, operator)? {
-        None => return Ok(None),
-        Some(PointValue::Pinned(value)) => value,
-        Some(PointValue::Merged(value)) => PinnedValue(Held::Owned(value)),
-        Some(PointValue::Blob(_)) => {
-            return Err(Error::new(
-                ErrorKind::Unsupported,
-                "the value lies in a blob file, which this version can't read",
-            ));
-        }
-    };
-    metrics.gets_found.add(1);
-    Ok(Some(found))
+    let found = value_of(lookup, key, operator)?;
+    if found.is_some() {
+        metrics.gets_found.add(1);
+    }
+    Ok(found)
+}
+
+/// The value that a lookup came to.
+#[inline]
+pub(super) fn value_of(
+    lookup: PointLookup<PinnedValue>,
+    key: &[u8],
+    operator: Option<&dyn MergeOperator>,
+) -> Result<Option<PinnedValue>> {
+    match lookup.finish(key, operator)? {
+        None => Ok(None),
+        Some(PointValue::Pinned(value)) => Ok(Some(value)),
+        Some(PointValue::Merged(value)) => Ok(Some(PinnedValue(Held::Owned(value)))),
+        Some(PointValue::Blob(_)) => Err(Error::new(
+            ErrorKind::Unsupported,
+            "the value lies in a blob file, which this version can't read",
+        )),
+    }
 }
 
 fn search(
@@ -289,7 +299,7 @@ fn search(
     Ok(Step::Continue)
 }
 
-fn in_memtable(
+pub(super) fn in_memtable(
     memtable: &Memtable,
     key: &[u8],
     sequence: Sequence,
@@ -315,12 +325,41 @@ fn in_table(
     read: TableReadOptions,
     lookup: &mut PointLookup<PinnedValue>,
 ) -> Result<Step> {
+    cover_by_table(table, key, sequence, lookup);
+    let mut failure = None;
+    let flow = table.get(key, sequence, read, |sequence, kind, value| {
+        push(lookup, &mut failure, sequence, kind, || {
+            PinnedValue(Held::Block(value.pin()))
+        })
+    })?;
+    settle(lookup, flow, failure)
+}
+
+/// Tells the lookup of the table's range tombstones.
+#[inline]
+pub(super) fn cover_by_table(
+    table: &Table,
+    key: &[u8],
+    sequence: Sequence,
+    lookup: &mut PointLookup<PinnedValue>,
+) {
     let tombstones = table.range_tombstones();
     if !tombstones.is_empty() {
         lookup.cover(tombstones.max_covering(table.order(), key, sequence));
     }
+}
+
+/// The second half of a look into a table: in the block that is known to hold the key if the table does.
+pub(super) fn in_block(
+    table: &Table,
+    (place, block): (&Place, &Block),
+    key: &[u8],
+    sequence: Sequence,
+    read: TableReadOptions,
+    lookup: &mut PointLookup<PinnedValue>,
+) -> Result<Step> {
     let mut failure = None;
-    let flow = table.get(key, sequence, read, |sequence, kind, value| {
+    let flow = table.visit(key, sequence, read, place, block, |sequence, kind, value| {
         push(lookup, &mut failure, sequence, kind, || {
             PinnedValue(Held::Block(value.pin()))
         })

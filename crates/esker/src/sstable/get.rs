@@ -3,6 +3,7 @@
 use std::ops::{ControlFlow, Deref};
 
 use super::block::{Block, BlockKind};
+use super::format::BlockHandle;
 use super::options::TableReadOptions;
 use super::table::Table;
 use crate::cache::SharedBytes;
@@ -34,83 +35,165 @@ impl Deref for ValueRef<'_> {
     }
 }
 
+/// Where in a table the versions of a key begin, if there are any: what filter and index say before the block is read.
+#[derive(Clone, Copy, Debug)]
+pub struct Place {
+    /// The index block, and the entry in it.
+    leaf: usize,
+    entry: usize,
+    handle: BlockHandle,
+}
+
+impl Place {
+    /// The data block.
+    #[inline]
+    pub fn handle(&self) -> BlockHandle {
+        self.handle
+    }
+}
+
 impl Table {
     /// Calls `visit` with the versions of `key` that are not newer than `sequence_max`, newest first, until it
     /// breaks. Gives `Break` if it did, `Continue` if there was none left. Range tombstones are the caller's matter.
     ///
     /// O(log entries); at most one read if index and filter are in memory and the versions lie in one block, and
     /// none for most keys that are not there.
+    #[inline]
     pub fn get(
         &self,
         key: &[u8],
         sequence_max: Sequence,
         options: TableReadOptions,
-        mut visit: impl FnMut(Sequence, ValueKind, ValueRef<'_>) -> ControlFlow<()>,
+        visit: impl FnMut(Sequence, ValueKind, ValueRef<'_>) -> ControlFlow<()>,
     ) -> Result<ControlFlow<()>> {
+        let Some(place) = self.place(key, sequence_max, options)? else {
+            return Ok(ControlFlow::Continue(()));
+        };
+        let block = self.file.block(place.handle, BlockKind::Data, options)?;
+        self.visit(key, sequence_max, options, &place, &block, visit)
+    }
+
+    /// The first half of a [`get`](Self::get): where the versions of `key` begin, or `None` if there are none. Reads no data
+    /// block; filter and index go through the block cache where they don't stay in memory.
+    #[inline]
+    pub fn place(
+        &self,
+        key: &[u8],
+        sequence_max: Sequence,
+        options: TableReadOptions,
+    ) -> Result<Option<Place>> {
         if !self.filter_allows(key, sequence_max, options) {
             self.file.metrics.filter_negatives.add(1);
-            return Ok(ControlFlow::Continue(()));
+            return Ok(None);
         }
         let target = pack_trailer(sequence_max, ValueKind::SEEK);
         let mut scratch = Vec::new();
-        let mut ordinal = self.leaf_of(key, target, &mut scratch);
-        if ordinal >= self.leaf_count() {
-            return Ok(self.passed_by_mistake());
+        let leaf = self.leaf_of(key, target, &mut scratch);
+        if leaf >= self.leaf_count() {
+            self.note_false_positive();
+            return Ok(None);
         }
-        let mut leaf = self.index_leaf(ordinal, options)?;
-        let mut at = leaf.search(&self.order, key, target, &mut scratch).index;
-        let mut is_first = true;
-        loop {
-            if at >= leaf.len() {
-                ordinal += 1;
-                if ordinal >= self.leaf_count() {
-                    return Ok(ControlFlow::Continue(()));
-                }
-                leaf = self.index_leaf(ordinal, options)?;
-                at = 0;
-                continue;
+        let index = self.index_leaf(leaf, options)?;
+        let entry = index.search(&self.order, key, target, &mut scratch).index;
+        if entry >= index.len() {
+            return self.place_from(leaf + 1, 0, options);
+        }
+        let handle = self.handle(&index, entry)?;
+        Ok(Some(Place { leaf, entry, handle }))
+    }
+
+    /// The place of an entry of the index, which may be the first of a leaf behind.
+    fn place_from(
+        &self,
+        mut leaf: usize,
+        mut entry: usize,
+        options: TableReadOptions,
+    ) -> Result<Option<Place>> {
+        while leaf < self.leaf_count() {
+            let index = self.index_leaf(leaf, options)?;
+            if entry < index.len() {
+                let handle = self.handle(&index, entry)?;
+                return Ok(Some(Place { leaf, entry, handle }));
             }
-            let handle = self.handle(&leaf, at)?;
-            let block = self.file.block(handle, BlockKind::Data, options)?;
-            let mut entry = 0;
-            if is_first {
-                let found = block.search(&self.order, key, target, &mut scratch);
-                entry = found.index;
-                if !found.in_prefix || entry >= block.len() || !block.has_user_key(entry, key) {
-                    return Ok(self.passed_by_mistake());
-                }
-                is_first = false;
-            } else if !key.starts_with(block.prefix()) {
+            (leaf, entry) = (leaf + 1, 0);
+        }
+        Ok(None)
+    }
+
+    /// The second half of a [`get`](Self::get), in the block of `place`. Reads more blocks only if the versions reach into
+    /// them.
+    #[inline]
+    pub fn visit(
+        &self,
+        key: &[u8],
+        sequence_max: Sequence,
+        options: TableReadOptions,
+        place: &Place,
+        block: &Block,
+        mut visit: impl FnMut(Sequence, ValueKind, ValueRef<'_>) -> ControlFlow<()>,
+    ) -> Result<ControlFlow<()>> {
+        let target = pack_trailer(sequence_max, ValueKind::SEEK);
+        let found = block.search(&self.order, key, target, &mut Vec::new());
+        if !found.in_prefix || found.index >= block.len() || !block.has_user_key(found.index, key) {
+            self.note_false_positive();
+            return Ok(ControlFlow::Continue(()));
+        }
+        if let Some(flow) = self.visit_block(key, place.handle, block, found.index, &mut visit)? {
+            return Ok(flow);
+        }
+        // The block ended with a version of the key: more may follow in the next.
+        let mut place = *place;
+        loop {
+            match self.place_from(place.leaf, place.entry + 1, options)? {
+                Some(next) => place = next,
+                None => return Ok(ControlFlow::Continue(())),
+            }
+            let block = self.file.block(place.handle, BlockKind::Data, options)?;
+            if !key.starts_with(block.prefix()) {
                 return Ok(ControlFlow::Continue(()));
             }
-            while entry < block.len() {
-                if !block.has_user_key(entry, key) {
-                    return Ok(ControlFlow::Continue(()));
-                }
-                let Some((sequence, kind)) = version(&block, entry) else {
-                    return Err(self.file.corrupt(handle.offset, "an entry of unknown kind"));
-                };
-                let value = ValueRef {
-                    block: &block,
-                    entry,
-                    bytes: block.value(entry),
-                };
-                if visit(sequence, kind, value).is_break() {
-                    return Ok(ControlFlow::Break(()));
-                }
-                entry += 1;
+            if let Some(flow) = self.visit_block(key, place.handle, &block, 0, &mut visit)? {
+                return Ok(flow);
             }
-            // The block ended with a version of the key: more may follow in the next.
-            at += 1;
         }
     }
 
+    /// Visits the versions of `key`, which begins with the block's prefix, from `entry` on; `None` if the block ends with
+    /// one.
+    #[inline]
+    fn visit_block(
+        &self,
+        key: &[u8],
+        handle: BlockHandle,
+        block: &Block,
+        mut entry: usize,
+        visit: &mut impl FnMut(Sequence, ValueKind, ValueRef<'_>) -> ControlFlow<()>,
+    ) -> Result<Option<ControlFlow<()>>> {
+        while entry < block.len() {
+            if !block.has_user_key(entry, key) {
+                return Ok(Some(ControlFlow::Continue(())));
+            }
+            let Some((sequence, kind)) = version(block, entry) else {
+                return Err(self.file.corrupt(handle.offset, "an entry of unknown kind"));
+            };
+            let value = ValueRef {
+                block,
+                entry,
+                bytes: block.value(entry),
+            };
+            if visit(sequence, kind, value).is_break() {
+                return Ok(Some(ControlFlow::Break(())));
+            }
+            entry += 1;
+        }
+        Ok(None)
+    }
+
     #[cold]
-    fn passed_by_mistake(&self) -> ControlFlow<()> {
+    fn note_false_positive(&self) {
         if self.filter.is_some() {
             self.file.metrics.filter_false_positives.add(1);
         }
-        ControlFlow::Continue(())
     }
 }
 

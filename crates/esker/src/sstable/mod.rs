@@ -17,9 +17,11 @@
 //! | `open` | opens tables |
 //! | `table` | [`Table`]: filters, estimates |
 //! | `get` | point reads |
+//! | `batch` | data blocks of several tables, read together |
 //! | `cursor` | [`TableCursor`]: ordered reads |
 //! | `verify` | reads and checks everything |
 
+mod batch;
 mod block;
 mod compress;
 mod cursor;
@@ -39,12 +41,13 @@ mod verify;
 mod window;
 mod writer;
 
+pub use batch::{WantedBlock, read_blocks};
 pub use block::{Block, BlockBuilder, BlockKind, Found};
 pub use cursor::TableCursor;
 pub use filter::build_filter;
 pub use format::{BlockHandle, FORMAT_VERSION, Footer};
 pub use fuzz::{fuzz_block, fuzz_compression, fuzz_filter, fuzz_table};
-pub use get::ValueRef;
+pub use get::{Place, ValueRef};
 pub use options::{CursorOptions, Purpose, TableOpenOptions, TableOptions, TableReadOptions};
 pub use properties::TableProperties;
 pub use table::{SplitPoint, Table};

@@ -60,6 +60,11 @@ impl Tables {
         &self.dir
     }
 
+    /// The file system of the SSTables.
+    pub fn fs(&self) -> &dyn Fs {
+        &*self.fs
+    }
+
     /// The block cache.
     pub fn block_cache(&self) -> &Arc<BlockCache> {
         &self.cache

@@ -1,0 +1,302 @@
+//! Many point reads at once: blocks are shared by the keys that lie in them, and read several at a time.
+//!
+//! Each key goes through its sources from new to old, as in a get. What differs is when blocks are read. In a *round*
+//!
+//! 1. every key that is still open goes on until it needs a data block: tombstones, filter and index of a table tell
+//!    without one that it holds nothing of most keys;
+//! 2. the keys are grouped by the block they need; blocks that the cache has are searched at once, and their keys go on;
+//! 3. when every open key waits for a block that is not in memory, these blocks are read together
+//!    ([`read_blocks`]), and each is parsed once and searched for all its keys.
+//!
+//! A round therefore waits for the device once, whatever levels and files its blocks are in. There are as many rounds
+//! as the unluckiest key needs blocks: mostly one; more after false positives of filters, and for merges that reach
+//! through the levels. (Going level by level instead would wait for each level that holds any of the keys.)
+
+use std::sync::Arc;
+
+use super::ReadOptions;
+use super::point::{PointLookup, Step};
+use super::source::{PinnedValue, cover_by_table, get_from_view, in_block, in_memtable, memtables, value_of};
+use crate::error::{Error, Result};
+use crate::key::{KeyOrder, Sequence};
+use crate::merge::MergeOperator;
+use crate::metrics::Metrics;
+use crate::sstable::{Block, Place, Table, TableReadOptions, WantedBlock, read_blocks};
+use crate::version::{FileMeta, Tables, Version, View};
+
+/// Blocks that are held in memory at a time, beside those that values pin.
+const BLOCKS_MAX: usize = 128;
+
+/// A key on its way.
+struct Asked<'k> {
+    key: &'k [u8],
+    /// Its number among the caller's keys.
+    number: usize,
+    lookup: PointLookup<PinnedValue>,
+    /// The source it looks at next: the files of level 0, then the levels.
+    source: usize,
+    /// The block it needs: of which table, and where.
+    wants: Option<(usize, Place)>,
+}
+
+/// The SSTables of a view, as the keys come to them.
+struct Sources<'v> {
+    version: &'v Version,
+    tables: &'v Tables,
+    order: &'v KeyOrder,
+    sequence: Sequence,
+    read: TableReadOptions,
+    opened: Vec<Arc<Table>>,
+    /// For each source the last file that a key fell into, and its number in `opened`. Keys come about in their order,
+    /// so the next one often falls into the same.
+    last: Vec<Option<(&'v Arc<FileMeta>, usize)>>,
+}
+
+/// The values of `keys` in `view` as of `sequence`, in the order of `keys`: for each what
+/// [`get_from_view`] gives. Fails if one of them does.
+pub fn multi_get_from_view(
+    view: &View,
+    tables: &Tables,
+    keys: &[&[u8]],
+    sequence: Sequence,
+    options: &ReadOptions,
+    operator: Option<&dyn MergeOperator>,
+    metrics: &Metrics,
+) -> Result<Vec<Option<PinnedValue>>> {
+    if let [key] = keys {
+        return Ok(vec![get_from_view(
+            view, tables, key, sequence, options, operator, metrics,
+        )?]);
+    }
+    metrics.gets.add(keys.len() as u64);
+    let mut sources = Sources::new(view, tables, sequence, options);
+    let mut asked: Vec<Asked<'_>> = keys.iter().enumerate().map(Asked::new).collect();
+    let order = sources.order;
+    if !asked.is_sorted_by(|a, b| order.compare(a.key, b.key).is_le()) {
+        asked.sort_unstable_by(|a, b| order.compare(a.key, b.key));
+    }
+    let mut open: Vec<usize> = (0..asked.len()).collect();
+    for memtable in memtables(view) {
+        keep_open(&mut open, |i| {
+            let Asked { key, lookup, .. } = &mut asked[i];
+            in_memtable(memtable, key, sequence, lookup)
+        })?;
+    }
+    let mut stuck = Vec::new();
+    while !open.is_empty() {
+        sources.go_as_far_as_memory(&mut asked, &mut open, &mut stuck)?;
+        sources.read_and_search(&mut asked, &mut stuck, &mut open)?;
+    }
+    let mut values = Vec::with_capacity(keys.len());
+    values.resize_with(keys.len(), || None);
+    let mut found = 0;
+    for asked in asked {
+        let value = value_of(asked.lookup, asked.key, operator)?;
+        found += u64::from(value.is_some());
+        values[asked.number] = value;
+    }
+    metrics.gets_found.add(found);
+    Ok(values)
+}
+
+/// Lets every open key take a step; those that are done leave.
+fn keep_open(open: &mut Vec<usize>, mut step: impl FnMut(usize) -> Result<Step>) -> Result<()> {
+    let mut result = Ok(());
+    open.retain(|&i| {
+        if result.is_err() {
+            return false;
+        }
+        match step(i) {
+            Ok(step) => step == Step::Continue,
+            Err(error) => {
+                result = Err(error);
+                false
+            }
+        }
+    });
+    result
+}
+
+impl<'k> Asked<'k> {
+    fn new((number, key): (usize, &&'k [u8])) -> Self {
+        Self {
+            key,
+            number,
+            lookup: PointLookup::new(),
+            source: 0,
+            wants: None,
+        }
+    }
+}
+
+impl<'v> Sources<'v> {
+    fn new(view: &'v View, tables: &'v Tables, sequence: Sequence, options: &ReadOptions) -> Self {
+        let version: &Version = &view.version;
+        let levels = version.level_count().saturating_sub(1);
+        Self {
+            version,
+            tables,
+            order: version.order(),
+            sequence,
+            read: TableReadOptions {
+                verify_checksums: options.verify_checksums,
+                fill_cache: options.fill_cache,
+            },
+            opened: Vec::new(),
+            last: vec![None; version.level(0).len() + levels],
+        }
+    }
+
+    /// Steps 1 and 2: leaves nothing open; `stuck` are the keys that wait for a block, by block.
+    fn go_as_far_as_memory(
+        &mut self,
+        asked: &mut [Asked<'_>],
+        open: &mut Vec<usize>,
+        stuck: &mut Vec<usize>,
+    ) -> Result<()> {
+        let mut waiting = Vec::with_capacity(open.len());
+        while !open.is_empty() {
+            waiting.clear();
+            for &i in &*open {
+                if self.find_block(&mut asked[i])? {
+                    waiting.push(i);
+                }
+            }
+            open.clear();
+            self.sort_by_block(asked, &mut waiting);
+            let mut rest = waiting.as_slice();
+            while let Some(&first) = rest.first() {
+                let (group, later) = self.split_group(asked, rest);
+                rest = later;
+                let (table, place) = self.wanted(&asked[first])?;
+                match table.cached_block(&place)? {
+                    None => stuck.extend_from_slice(group),
+                    Some(block) => self.search(asked, group, &block, open)?,
+                }
+            }
+        }
+        self.sort_by_block(asked, stuck);
+        Ok(())
+    }
+
+    /// Step 3: leaves nobody stuck; `open` are the keys that need more.
+    fn read_and_search(
+        &self,
+        asked: &mut [Asked<'_>],
+        stuck: &mut Vec<usize>,
+        open: &mut Vec<usize>,
+    ) -> Result<()> {
+        let mut rest = stuck.as_slice();
+        while !rest.is_empty() {
+            let mut groups: Vec<&[usize]> = Vec::with_capacity(rest.len().min(BLOCKS_MAX));
+            let mut wanted = Vec::with_capacity(groups.capacity());
+            while let Some(&first) = rest.first().filter(|_| groups.len() < BLOCKS_MAX) {
+                let (table, place) = self.wanted(&asked[first])?;
+                wanted.push(WantedBlock::new(table, &place));
+                let (group, later) = self.split_group(asked, rest);
+                groups.push(group);
+                rest = later;
+            }
+            let blocks = read_blocks(self.tables.fs(), &wanted, self.read)?;
+            for (group, block) in groups.into_iter().zip(&blocks) {
+                self.search(asked, group, block, open)?;
+            }
+        }
+        stuck.clear();
+        // Files are found fastest in the order of keys.
+        open.sort_unstable();
+        Ok(())
+    }
+
+    /// Goes on to the next source in which the key needs a block; false if there is none and its lookup is complete.
+    fn find_block(&mut self, asked: &mut Asked<'_>) -> Result<bool> {
+        while asked.source < self.last.len() {
+            let source = asked.source;
+            asked.source += 1;
+            let Some(number) = self.table_of(source, asked.key)? else {
+                continue;
+            };
+            let table = &self.opened[number];
+            cover_by_table(table, asked.key, self.sequence, &mut asked.lookup);
+            if let Some(place) = table.place(asked.key, self.sequence, self.read)? {
+                asked.wants = Some((number, place));
+                return Ok(true);
+            }
+            if asked.lookup.source_done() == Step::Done {
+                return Ok(false);
+            }
+        }
+        Ok(false)
+    }
+
+    /// The table of this source that may hold the key: its number in `opened`.
+    #[inline]
+    fn table_of(&mut self, source: usize, key: &[u8]) -> Result<Option<usize>> {
+        let order = self.order;
+        let covers = |file: &FileMeta| !file.ends_before(order, key) && !file.starts_after(order, key);
+        if let Some((file, number)) = self.last[source]
+            && covers(file)
+        {
+            return Ok(Some(number));
+        }
+        let level0 = self.version.level(0).files();
+        let file = match level0.get(source) {
+            Some(file) => Some(file).filter(|file| covers(file) && file.sequence_min <= self.sequence),
+            None => self.version.level(1 + source - level0.len()).find(order, key),
+        };
+        let Some(file) = file else { return Ok(None) };
+        let number = self.opened.len();
+        self.opened.push(self.tables.get(file, order)?);
+        self.last[source] = Some((file, number));
+        Ok(Some(number))
+    }
+
+    fn wanted(&self, asked: &Asked<'_>) -> Result<(&Table, Place)> {
+        match asked.wants {
+            Some((number, place)) => Ok((&*self.opened[number], place)),
+            None => Err(Error::bug("a key waits for no block")),
+        }
+    }
+
+    /// Names the block that a key waits for: table and offset.
+    #[inline]
+    fn block_of(&self, asked: &Asked<'_>) -> (u64, u64) {
+        asked.wants.as_ref().map_or((0, 0), |(number, place)| {
+            (self.opened[*number].number(), place.handle().offset)
+        })
+    }
+
+    fn sort_by_block(&self, asked: &[Asked<'_>], keys: &mut [usize]) {
+        keys.sort_unstable_by_key(|&i| (self.block_of(&asked[i]), i));
+    }
+
+    /// The keys that wait for the same block as the first, and the rest.
+    fn split_group<'k>(&self, asked: &[Asked<'_>], keys: &'k [usize]) -> (&'k [usize], &'k [usize]) {
+        let block = keys.first().map(|&i| self.block_of(&asked[i]));
+        let same = |&&i: &&usize| Some(self.block_of(&asked[i])) == block;
+        keys.split_at(keys.iter().take_while(same).count())
+    }
+
+    /// Searches the block for the keys of a group that waits for it; those that need more are open again.
+    fn search(
+        &self,
+        asked: &mut [Asked<'_>],
+        group: &[usize],
+        block: &Block,
+        open: &mut Vec<usize>,
+    ) -> Result<()> {
+        for &i in group {
+            let Asked {
+                key, lookup, wants, ..
+            } = &mut asked[i];
+            let Some((number, place)) = wants.take() else {
+                return Err(Error::bug("a key waits for no block"));
+            };
+            let table = &self.opened[number];
+            if in_block(table, (&place, block), key, self.sequence, self.read, lookup)? == Step::Continue {
+                open.push(i);
+            }
+        }
+        Ok(())
+    }
+}
