@@ -78,6 +78,8 @@ counters! {
     filter_negatives,
     /// Filter checks that did not, though the key was not in the file.
     filter_false_positives,
+    /// Filter checks that spared a prefix scan a look into a table.
+    prefix_filter_negatives,
     /// Iterator positionings.
     seeks,
     /// Iterators made.

@@ -1,11 +1,14 @@
 //! A cursor over a sorted level: one table after the other, each opened when the cursor gets to it.
 
+use std::cmp::Ordering;
 use std::sync::Arc;
 
 use super::merging::{Cover, SourceCursor, seek_past};
+use super::prefix::{Restriction, side_of_file};
 use crate::error::{Error, Result};
 use crate::key::{Cursor, SEQUENCE_MAX, Sequence, user_key};
-use crate::sstable::{CursorOptions, TableCursor};
+use crate::options::PrefixExtractor;
+use crate::sstable::{CursorOptions, SamePrefix, TableCursor};
 use crate::version::{FileMeta, Tables, Version};
 
 /// Rows of the files of one level below level 0, or of some of them.
@@ -14,6 +17,7 @@ pub struct LevelCursor {
     level: usize,
     tables: Arc<Tables>,
     options: CursorOptions,
+    restriction: Restriction,
     /// Index of the file it stands in; the number of files: none.
     at: usize,
     cursor: Option<TableCursor>,
@@ -28,6 +32,7 @@ impl LevelCursor {
             level,
             tables,
             options,
+            restriction: Restriction::default(),
             at,
             cursor: None,
         }
@@ -50,36 +55,91 @@ impl LevelCursor {
         Ok(self.cursor.as_mut())
     }
 
-    /// Goes on to the next file, be there a row in it or not.
-    fn enter_next(&mut self) -> Result<()> {
-        match self.open(self.at + 1)? {
-            Some(cursor) => cursor.seek_to_first(),
-            None => Ok(()),
+    /// The first file from `at` on that may hold what is asked for; the number of files if there is none.
+    #[inline]
+    fn wanted_from(&self, at: usize) -> Result<usize> {
+        match self.restriction.keys() {
+            None => Ok(at),
+            Some(keys) => {
+                for (i, file) in self.files().iter().enumerate().skip(at) {
+                    match side_of_file(&keys, file) {
+                        Ordering::Less => {}
+                        Ordering::Equal if !self.filter_allows(&keys, file)? => {}
+                        Ordering::Equal => return Ok(i),
+                        Ordering::Greater => break,
+                    }
+                }
+                Ok(self.files().len())
+            }
         }
     }
 
-    fn enter_previous(&mut self) -> Result<()> {
-        if self.at == 0 {
-            self.cursor = None;
-            return Ok(());
-        }
-        match self.open(self.at - 1)? {
-            Some(cursor) => cursor.seek_to_last(),
-            None => Ok(()),
+    /// The last of the first `end` files that may hold what is asked for.
+    #[inline]
+    fn wanted_before(&self, end: usize) -> Result<Option<usize>> {
+        match self.restriction.keys() {
+            None => Ok(end.checked_sub(1)),
+            Some(keys) => {
+                for (i, file) in self.files().iter().enumerate().take(end).rev() {
+                    match side_of_file(&keys, file) {
+                        Ordering::Greater => {}
+                        Ordering::Equal if !self.filter_allows(&keys, file)? => {}
+                        Ordering::Equal => return Ok(Some(i)),
+                        Ordering::Less => break,
+                    }
+                }
+                Ok(None)
+            }
         }
     }
 
-    /// Goes on to the first row of the next file that has one. Files of range tombstones alone have none.
+    fn filter_allows(&self, keys: &SamePrefix<'_>, file: &Arc<FileMeta>) -> Result<bool> {
+        let read = self.options.read;
+        self.tables.with(file, self.version.order(), |table| {
+            Ok(table.may_contain_prefix(keys, read))
+        })
+    }
+
+    /// To the first row of the first file from `at` on that has one. Files of range tombstones alone have none.
+    fn enter_forward(&mut self, at: usize) -> Result<()> {
+        let at = self.wanted_from(at)?;
+        if let Some(cursor) = self.open(at)? {
+            cursor.seek_to_first()?;
+        }
+        self.settle_forward()
+    }
+
     fn settle_forward(&mut self) -> Result<()> {
         while self.cursor.as_ref().is_some_and(|cursor| !cursor.valid()) {
-            self.enter_next()?;
+            let next = self.wanted_from(self.at + 1)?;
+            if let Some(cursor) = self.open(next)? {
+                cursor.seek_to_first()?;
+            }
         }
         Ok(())
     }
 
+    /// To the last row of the last of the first `end` files that has one.
+    fn enter_backward(&mut self, end: usize) -> Result<()> {
+        let Some(at) = self.wanted_before(end)? else {
+            self.cursor = None;
+            return Ok(());
+        };
+        if let Some(cursor) = self.open(at)? {
+            cursor.seek_to_last()?;
+        }
+        self.settle_backward()
+    }
+
     fn settle_backward(&mut self) -> Result<()> {
         while self.cursor.as_ref().is_some_and(|cursor| !cursor.valid()) {
-            self.enter_previous()?;
+            let Some(before) = self.wanted_before(self.at)? else {
+                self.cursor = None;
+                return Ok(());
+            };
+            if let Some(cursor) = self.open(before)? {
+                cursor.seek_to_last()?;
+            }
         }
         Ok(())
     }
@@ -107,25 +167,12 @@ impl Cursor for LevelCursor {
     }
 
     fn seek_to_first(&mut self) -> Result<()> {
-        let result = (|| {
-            if let Some(cursor) = self.open(0)? {
-                cursor.seek_to_first()?;
-            }
-            self.settle_forward()
-        })();
+        let result = self.enter_forward(0);
         self.guard(result)
     }
 
     fn seek_to_last(&mut self) -> Result<()> {
-        let result = (|| {
-            let Some(last) = self.files().len().checked_sub(1) else {
-                return Ok(());
-            };
-            if let Some(cursor) = self.open(last)? {
-                cursor.seek_to_last()?;
-            }
-            self.settle_backward()
-        })();
+        let result = self.enter_backward(self.files().len());
         self.guard(result)
     }
 
@@ -135,8 +182,13 @@ impl Cursor for LevelCursor {
             .level(self.level)
             .seek(self.version.order(), user_key(target));
         let result = (|| {
-            if let Some(cursor) = self.open(at)? {
-                cursor.seek(target)?;
+            let wanted = self.wanted_from(at)?;
+            if let Some(cursor) = self.open(wanted)? {
+                if wanted == at {
+                    cursor.seek(target)?;
+                } else {
+                    cursor.seek_to_first()?;
+                }
             }
             self.settle_forward()
         })();
@@ -154,8 +206,16 @@ impl Cursor for LevelCursor {
             .seek(self.version.order(), user_key(target))
             .min(files - 1);
         let result = (|| {
-            if let Some(cursor) = self.open(at)? {
-                cursor.seek_for_prev(target)?;
+            let Some(wanted) = self.wanted_before(at + 1)? else {
+                self.cursor = None;
+                return Ok(());
+            };
+            if let Some(cursor) = self.open(wanted)? {
+                if wanted == at {
+                    cursor.seek_for_prev(target)?;
+                } else {
+                    cursor.seek_to_last()?;
+                }
             }
             self.settle_backward()
         })();
@@ -202,6 +262,11 @@ impl SourceCursor for LevelCursor {
             .map_or(SEQUENCE_MAX, |file| file.sequence_max)
     }
 
+    fn restrict(&mut self, prefix: Option<(PrefixExtractor, &[u8])>) -> Result<()> {
+        self.restriction.set(prefix);
+        Ok(())
+    }
+
     fn skip_covered(&mut self, cover: &Cover<'_>, backward: bool, scratch: &mut Vec<u8>) -> Result<bool> {
         // Judged by the bound of the file it stands in: rows of the next files may be newer than that, so the jump ends
         // with the file.
@@ -217,8 +282,8 @@ impl SourceCursor for LevelCursor {
             file.ends_before(order, end),
             file.starts_after(order, end),
         ) {
-            (false, true, _) => self.enter_next().and_then(|()| self.settle_forward()),
-            (true, _, true) => self.enter_previous().and_then(|()| self.settle_backward()),
+            (false, true, _) => self.enter_forward(self.at + 1),
+            (true, _, true) => self.enter_backward(self.at),
             // Guards itself.
             _ => return seek_past(self, end, backward, scratch).map(|()| true),
         };

@@ -33,6 +33,7 @@ pub use source::{Cover, SourceCursor, seek_past, skip_by_seek};
 
 use crate::error::{Error, Result};
 use crate::key::{Cursor, KeyOrder, key_head, user_key};
+use crate::options::PrefixExtractor;
 
 /// The head of what comes last: children past their end, and keys beyond the shared prefix.
 const HEAD_LAST: u64 = u64::MAX;
@@ -298,9 +299,9 @@ impl<C: Cursor> MergingCursor<C> {
             };
             match (backward, child.valid()) {
                 (true, true) => child.prev()?,
-                (true, false) => child.seek_to_last()?,
+                (true, false) => child.seek_for_prev(here)?,
                 (false, true) => child.next()?,
-                (false, false) => child.seek_to_first()?,
+                (false, false) => child.seek(here)?,
             }
             if child.valid() && misplaced(child) {
                 if backward {
@@ -330,6 +331,15 @@ impl<C: Cursor> MergingCursor<C> {
 }
 
 impl<C: SourceCursor> MergingCursor<C> {
+    /// Restricts all children, for the positionings that follow: see [`SourceCursor::restrict`]. Invalid until the next.
+    pub fn restrict(&mut self, prefix: Option<(PrefixExtractor, &[u8])>) -> Result<()> {
+        self.winner.child_flags |= DEAD;
+        for child in &mut self.children {
+            child.restrict(prefix)?;
+        }
+        Ok(())
+    }
+
     /// While valid: lets every child skip the covered stretch that it stands in, in the direction of travel. The cursor
     /// passes only rows that are invisible to the cover's reader. Answers whether any child moved. O(k log n) in
     /// the fragments if none does.

@@ -7,7 +7,9 @@ mod multi;
 pub mod operands;
 mod options;
 pub mod point;
+mod prefix;
 mod source;
+mod table;
 #[cfg(test)]
 pub(crate) mod testing;
 pub mod visible;

@@ -7,6 +7,7 @@ use super::ReadOptions;
 use super::level::LevelCursor;
 use super::merging::{Cover, MergingCursor, SourceCursor, skip_by_seek};
 use super::point::{PointLookup, PointValue, Step};
+use super::table::TableSource;
 use super::visible::{View as Shown, VisibleCursor};
 use crate::cache::SharedBytes;
 use crate::error::{Error, ErrorKind, Result};
@@ -14,8 +15,8 @@ use crate::key::{Cursor, FragmentedTombstones, SEQUENCE_MAX, Sequence, ValueKind
 use crate::memtable::{Memtable, MemtableCursor};
 use crate::merge::MergeOperator;
 use crate::metrics::Metrics;
-use crate::options::ColumnFamilyOptions;
-use crate::sstable::{Block, CursorOptions, Place, Purpose, Table, TableCursor, TableReadOptions};
+use crate::options::{ColumnFamilyOptions, PrefixExtractor};
+use crate::sstable::{Block, CursorOptions, Place, Purpose, Table, TableReadOptions};
 use crate::version::{FileMeta, Tables, View};
 
 /// A value as a get gives it: pinned in the block cache where it came from there.
@@ -67,7 +68,7 @@ pub enum AnySource {
     /// A memtable.
     Memtable(MemtableCursor),
     /// A table of level 0.
-    Table(Box<TableCursor>, Sequence),
+    Table(Box<TableSource>),
     /// A level.
     Level(Box<LevelCursor>),
 }
@@ -76,7 +77,7 @@ macro_rules! each {
     ($self:expr, $cursor:ident => $body:expr) => {
         match $self {
             AnySource::Memtable($cursor) => $body,
-            AnySource::Table($cursor, _) => $body,
+            AnySource::Table($cursor) => $body,
             AnySource::Level($cursor) => $body,
         }
     };
@@ -121,8 +122,16 @@ impl SourceCursor for AnySource {
     fn sequence_max(&self) -> Sequence {
         match self {
             Self::Memtable(_) => SEQUENCE_MAX,
-            Self::Table(_, sequence_max) => *sequence_max,
+            Self::Table(cursor) => cursor.sequence_max(),
             Self::Level(cursor) => cursor.sequence_max(),
+        }
+    }
+
+    fn restrict(&mut self, prefix: Option<(PrefixExtractor, &[u8])>) -> Result<()> {
+        match self {
+            Self::Memtable(_) => Ok(()),
+            Self::Table(cursor) => cursor.restrict(prefix),
+            Self::Level(cursor) => cursor.restrict(prefix),
         }
     }
 
@@ -173,11 +182,12 @@ pub fn cursor_over_view(
             tombstones.push(Arc::clone(tables.get(file, order)?.range_tombstones()));
         }
         if level == 0 && in_bounds(file, options, version.order()) {
-            let table = tables.get(file, order)?;
-            sources.push(AnySource::Table(
-                Box::new(table.cursor(cursor_options.clone())),
-                file.sequence_max,
-            ));
+            sources.push(AnySource::Table(Box::new(TableSource::new(
+                file,
+                tables,
+                order,
+                cursor_options.clone(),
+            )?)));
         }
     }
     for level in 1..version.level_count() {

@@ -62,6 +62,11 @@ impl TableCursor {
         &self.table
     }
 
+    /// Leaves the row it stands on, if any; what it has read stays for the next positioning.
+    pub fn invalidate(&mut self) {
+        self.valid = false;
+    }
+
     /// The value it stands on, kept alive by itself. Only while valid. Copies nothing.
     pub fn pin_value(&self) -> SharedBytes {
         self.block.pin_value(self.entry)

@@ -8,6 +8,7 @@
 //! | `block` | sorted blocks that are searched where they lie |
 //! | `compress` | compression of blocks |
 //! | `filter` | cache-line-blocked bloom filters |
+//! | `prefix` | the keys of one prefix |
 //! | `index` | partitions of separators and handles |
 //! | `properties`, `tombstones` | the two small blocks of their own form |
 //! | `options` | what writers, readers and cursors are told |
@@ -34,6 +35,7 @@ mod get;
 mod index;
 mod open;
 mod options;
+mod prefix;
 mod properties;
 mod table;
 mod tombstones;
@@ -49,6 +51,7 @@ pub use format::{BlockHandle, FORMAT_VERSION, Footer};
 pub use fuzz::{fuzz_block, fuzz_compression, fuzz_filter, fuzz_table};
 pub use get::{Place, ValueRef};
 pub use options::{CursorOptions, Purpose, TableOpenOptions, TableOptions, TableReadOptions};
+pub use prefix::SamePrefix;
 pub use properties::TableProperties;
 pub use table::{SplitPoint, Table};
 pub use tombstones::RawRangeTombstone;

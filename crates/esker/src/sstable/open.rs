@@ -118,7 +118,6 @@ impl Table {
             index,
             index_pinned,
             filter,
-            prefix_extractor: options.prefix_extractor,
             range_tombstones: Arc::new(range_tombstones),
             range_tombstones_stored,
             properties,
@@ -215,9 +214,7 @@ fn open_filter(
     properties: &TableProperties,
     options: &TableOpenOptions,
 ) -> Result<Option<Filter>> {
-    let prefixes = properties
-        .prefix_extractor
-        .filter(|extractor| options.prefix_extractor == Some(*extractor));
+    let prefixes = properties.prefix_extractor;
     if footer.filter.is_none() || !(properties.whole_key_filter || prefixes.is_some()) {
         return Ok(None);
     }

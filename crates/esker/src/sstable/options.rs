@@ -54,8 +54,6 @@ impl TableOptions {
 pub struct TableOpenOptions {
     /// The database it must belong to; `None`: any (a table to be ingested).
     pub database_id: Option<u64>,
-    /// The column family's prefixes. A table written with others is read without its prefix filter.
-    pub prefix_extractor: Option<PrefixExtractor>,
     /// Index partitions of up to so many bytes in all stay in memory with the table; larger ones go through the
     /// block cache.
     pub index_pinned_bytes_max: u64,
@@ -67,7 +65,6 @@ impl Default for TableOpenOptions {
     fn default() -> Self {
         Self {
             database_id: None,
-            prefix_extractor: None,
             index_pinned_bytes_max: 512 << 10,
             filter_pinned_bytes_max: 512 << 10,
         }

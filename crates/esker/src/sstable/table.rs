@@ -9,6 +9,7 @@ use super::file::TableFile;
 use super::filter::{filter_hash, filter_may_contain};
 use super::format::{BlockHandle, Footer, HEADER_LEN};
 use super::options::TableReadOptions;
+use super::prefix::SamePrefix;
 use super::properties::TableProperties;
 use crate::cache::SharedBytes;
 use crate::error::Result;
@@ -25,7 +26,6 @@ pub struct Table {
     /// Index partitions that stay in memory, in order; empty: none do (or the index has one level).
     pub(super) index_pinned: Vec<Block>,
     pub(super) filter: Option<Filter>,
-    pub(super) prefix_extractor: Option<PrefixExtractor>,
     pub(super) range_tombstones: Arc<FragmentedTombstones>,
     /// How many the file holds; overlapping ones make other numbers of fragments.
     pub(super) range_tombstones_stored: u64,
@@ -38,7 +38,7 @@ pub(super) struct Filter {
     pub(super) index: Block,
     pub(super) pinned: Vec<SharedBytes>,
     pub(super) whole_keys: bool,
-    /// The extractor of the filter's prefixes, if it is the one that the column family uses now.
+    /// The extractor of the filter's prefixes, whichever the column family uses now.
     pub(super) prefixes: Option<PrefixExtractor>,
 }
 
@@ -111,41 +111,29 @@ impl Table {
         self.memory_bytes
     }
 
-    /// The prefix extractor under which the table was opened.
-    pub fn prefix_extractor(&self) -> Option<PrefixExtractor> {
-        self.prefix_extractor
-    }
-
     /// Whether a version of this key may be among the point entries. False is certain; true may cost a read to
     /// find out. O(1), no read if the filter is in memory.
     pub fn may_contain(&self, key: &[u8]) -> bool {
         self.filter_allows(key, SEQUENCE_MAX, TableReadOptions::default())
     }
 
-    /// Whether a key with this prefix may be among the point entries. False is certain. Always true unless the table
-    /// was written with the prefix extractor under which it was opened, and `prefix` is a whole prefix of that.
-    pub fn may_contain_prefix(&self, prefix: &[u8]) -> bool {
-        let Some(filter) = &self.filter else {
+    /// Whether one of these keys may be among the point entries. False is certain. Always true unless the filter knows a
+    /// prefix that all of them have, and the order is that of bytes: in others they may be anywhere. O(1), no read if
+    /// the filter is in memory.
+    pub fn may_contain_prefix(&self, keys: &SamePrefix<'_>, options: TableReadOptions) -> bool {
+        let Some(filter) = self.filter.as_ref().filter(|_| self.order.is_bytewise()) else {
             return true;
         };
-        let is_whole = match filter.prefixes {
-            Some(PrefixExtractor::Fixed(len)) => prefix.len() == len,
-            // A shorter one is a whole prefix of the key that it is itself, but also begins longer keys.
-            Some(PrefixExtractor::Capped(len)) => prefix.len() == len,
-            None => false,
-        };
-        // Keys of one prefix follow each other only in the order of bytes; else each partition would be asked.
-        if !is_whole || !(self.order.is_bytewise() || filter.index.len() == 1) {
+        let Some(prefix) = filter.prefixes.and_then(|extractor| keys.under(extractor)) else {
             return true;
-        }
+        };
+        // The partition of the first of them there can be has the prefix, even if they begin in the one behind it.
         let target = pack_trailer(SEQUENCE_MAX, ValueKind::SEEK);
-        self.filter_has(
-            filter,
-            prefix,
-            target,
-            filter_hash(prefix),
-            TableReadOptions::default(),
-        )
+        let passes = self.filter_has(filter, keys.first(), target, filter_hash(prefix), options);
+        if !passes {
+            self.file.metrics.prefix_filter_negatives.add(1);
+        }
+        passes
     }
 
     /// About where in the file `internal_key` is or would be, in bytes.

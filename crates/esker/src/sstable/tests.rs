@@ -192,7 +192,6 @@ proptest! {
         let pin = if pinned { u64::MAX } else { 0 };
         let open_options = TableOpenOptions {
             database_id: Some(11),
-            prefix_extractor: extractor,
             index_pinned_bytes_max: pin,
             filter_pinned_bytes_max: pin,
         };
@@ -217,8 +216,11 @@ proptest! {
         }
         for (key, _) in &entries {
             for len in 0..4 {
-                if let Some(prefix) = user_key(key).get(..len) {
-                    prop_assert!(table.may_contain_prefix(prefix));
+                for asked in [PrefixExtractor::Fixed(len), PrefixExtractor::Capped(len)] {
+                    if let Some(prefix) = asked.prefix(user_key(key)) {
+                        let same = SamePrefix::new(asked, prefix);
+                        prop_assert!(table.may_contain_prefix(&same, TableReadOptions::default()));
+                    }
                 }
             }
         }
@@ -358,43 +360,44 @@ fn large_tables_are_partitioned_and_read_the_same_pinned_or_not() {
 }
 
 #[test]
-fn prefix_filters_stop_absent_prefixes_and_only_under_the_same_extractor() {
+fn prefix_filters_stop_absent_prefixes_also_of_other_extractors() {
     let order = KeyOrder::Bytewise;
-    let extractor = Some(PrefixExtractor::Fixed(4));
     let mut entries = Entries::new();
     for i in 0..2000_u64 {
         let key = format!("{:04}{:04}", i / 10 * 2, i);
         entries.push((internal_key(key.as_bytes(), 1, ValueKind::Put), b"v".to_vec()));
     }
     let options = TableOptions {
-        prefix_extractor: extractor,
+        prefix_extractor: Some(PrefixExtractor::Fixed(4)),
         whole_key_filter: false,
         filter_partition_bytes: 32,
         block_bytes: 256,
         ..small_options(&order)
     };
     let (bytes, _) = write(&options, &entries);
-    let cache = Arc::new(BlockCache::new(4 << 20));
-    for (opened_with, works) in [
-        (extractor, true),
-        (Some(PrefixExtractor::Fixed(3)), false),
-        (None, false),
+    let table = open(bytes, &order).expect("whole");
+    for (asked, works) in [
+        (PrefixExtractor::Fixed(4), true),
+        (PrefixExtractor::Capped(4), true),
+        (PrefixExtractor::Fixed(5), true),
+        (PrefixExtractor::Fixed(3), false),
     ] {
-        let open_options = TableOpenOptions {
-            prefix_extractor: opened_with,
-            ..TableOpenOptions::default()
+        let passes = |i: &u32| {
+            let key = format!("{i:04}{:04}", i * 5);
+            let prefix = asked.prefix(key.as_bytes()).expect("long enough");
+            table.may_contain_prefix(&SamePrefix::new(asked, prefix), TableReadOptions::default())
         };
-        let table = open_with(bytes.clone(), &order, &open_options, &cache).expect("whole");
-        let passed = (0..400).filter(|i| table.may_contain_prefix(format!("{i:04}").as_bytes()));
-        let passed: Vec<u32> = passed.collect();
+        let passed: Vec<u32> = (0..400).filter(passes).collect();
         assert!(
             (0..400).step_by(2).all(|i| passed.contains(&i)),
             "no prefix is denied that is there"
         );
-        assert_eq!(passed.len() < 230, works, "{} passed", passed.len());
-        assert!(table.may_contain_prefix(b"000"), "not a whole prefix");
-        assert_eq!(table.may_contain(b"00017777"), !works);
+        assert_eq!(passed.len() < 230, works, "{asked:?}: {} passed", passed.len());
     }
+    // A single key, which is shorter than the filter's prefixes.
+    let short = SamePrefix::new(PrefixExtractor::Capped(4), b"000");
+    assert!(table.may_contain_prefix(&short, TableReadOptions::default()));
+    assert!(!table.may_contain(b"00017777"));
 }
 
 #[test]

@@ -4,6 +4,7 @@ use crate::error::Result;
 use crate::key::{
     Cursor, FragmentedTombstones, KeyOrder, SEQUENCE_MAX, Sequence, ValueKind, append_internal_key, user_key,
 };
+use crate::options::PrefixExtractor;
 
 /// The tombstones in force for a reader, handed to sources that may skip what they cover.
 #[derive(Clone, Copy)]
@@ -37,6 +38,13 @@ pub trait SourceCursor: Cursor {
     /// knows none, so that nothing is skipped.
     fn sequence_max(&self) -> Sequence {
         SEQUENCE_MAX
+    }
+
+    /// From now on only rows are asked for of whose keys the extractor gives this prefix (`None`: all rows), and the
+    /// order is that of bytes. A source that knows, without reading them, that some of its rows are others may leave
+    /// those out. Not to be read or moved before it was positioned again.
+    fn restrict(&mut self, _prefix: Option<(PrefixExtractor, &[u8])>) -> Result<()> {
+        Ok(())
     }
 
     /// While valid: if the row it stands on lies in a stretch whose tombstones are newer than all its rows, moves

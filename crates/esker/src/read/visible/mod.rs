@@ -194,7 +194,7 @@ impl<C: SourceCursor> VisibleCursor<C> {
 
     /// Moves to the first row.
     pub fn seek_to_first(&mut self) -> Result<()> {
-        self.start_anywhere();
+        self.start_anywhere()?;
         if self.view.lower_bound.is_some() {
             self.target_lower_bound();
             self.inner.seek(&self.target)?;
@@ -208,7 +208,7 @@ impl<C: SourceCursor> VisibleCursor<C> {
 
     /// Moves to the last row.
     pub fn seek_to_last(&mut self) -> Result<()> {
-        self.start_anywhere();
+        self.start_anywhere()?;
         self.seek_inner_to_end()?;
         self.find_backward()?;
         self.keep_prefix_found();
@@ -217,7 +217,7 @@ impl<C: SourceCursor> VisibleCursor<C> {
 
     /// Moves to the first row whose key is >= `key`.
     pub fn seek(&mut self, key: &[u8]) -> Result<()> {
-        self.start_at(key);
+        self.start_at(key)?;
         if self.is_below_lower(key) {
             self.target_lower_bound();
         } else {
@@ -230,7 +230,7 @@ impl<C: SourceCursor> VisibleCursor<C> {
 
     /// Moves to the last row whose key is <= `key`.
     pub fn seek_for_prev(&mut self, key: &[u8]) -> Result<()> {
-        self.start_at(key);
+        self.start_at(key)?;
         if self.is_past_upper(key) {
             self.seek_inner_to_end()?;
         } else {
@@ -278,18 +278,29 @@ impl<C: SourceCursor> VisibleCursor<C> {
         self.saved_ends.are_of(&self.saved, user_key)
     }
 
-    fn start_anywhere(&mut self) {
-        self.state = State::Invalid;
-        self.covered = 0;
-        self.prefixed = false;
+    fn start_anywhere(&mut self) -> Result<()> {
+        self.start_within(None)
     }
 
-    fn start_at(&mut self, key: &[u8]) {
-        self.start_anywhere();
-        if let Some(prefix) = self.view.prefix_same.and_then(|extractor| extractor.prefix(key)) {
+    fn start_at(&mut self, key: &[u8]) -> Result<()> {
+        self.start_within(self.view.prefix_same.and_then(|extractor| extractor.prefix(key)))
+    }
+
+    fn start_within(&mut self, prefix: Option<&[u8]>) -> Result<()> {
+        self.state = State::Invalid;
+        self.covered = 0;
+        self.prefixed = prefix.is_some();
+        if let Some(prefix) = prefix {
             self.prefix.clear();
             self.prefix.extend_from_slice(prefix);
-            self.prefixed = true;
+        }
+        // Rows outside of the prefix end the iteration; in the order of bytes none of them lies among those inside,
+        // so that it makes no difference whether they are there.
+        match self.view.prefix_same {
+            Some(extractor) if self.view.order.is_bytewise() => {
+                self.inner.restrict(prefix.map(|prefix| (extractor, prefix)))
+            }
+            _ => Ok(()),
         }
     }
 
