@@ -15,8 +15,9 @@ pub struct ReadOptions {
     pub verify_checksums: bool,
     /// Whether blocks that are read enter the block cache. Default: true.
     pub fill_cache: bool,
-    /// An iterator stays within the prefix of the key it was last positioned to, and may use prefix filters.
-    /// Default: false.
+    /// An iterator stays within the prefix of the key it was last positioned to (for the ends: of the row found), as
+    /// the family's `prefix_extractor` gives it; a key without one restricts nothing. Tables whose bounds or filter tell
+    /// that they have no key of the prefix are not read, if keys are in the order of bytes. Default: false.
     pub prefix_same: bool,
     /// Bytes to read ahead when scanning; 0: grows by itself. Default: 0.
     pub readahead_bytes: usize,
