@@ -66,7 +66,7 @@ fn load(db: &Db, rows: u64) {
         value[8..]
             .iter_mut()
             .for_each(|byte| *byte = random.below(256) as u8);
-        batch.put(&key(i), &value);
+        batch.put(&key(i), &value).unwrap();
         if batch.len() >= 100 || i + 1 == rows {
             db.write_with(&mut batch, &options).unwrap();
             batch.clear();

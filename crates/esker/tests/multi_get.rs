@@ -14,16 +14,27 @@ use esker_env::{Env, Fs};
 use proptest::prelude::*;
 
 fn open(family: ColumnFamilyOptions) -> (Db, FaultFs) {
+    let (env, faults) = simulated();
+    (open_in(&env, family), faults)
+}
+
+fn simulated() -> (Env, FaultFs) {
     let (mut env, mem) = Env::simulated(7);
     let faults = FaultFs::new(Arc::new(mem));
     env.fs = Arc::new(faults.clone()) as Arc<dyn Fs>;
+    (env, faults)
+}
+
+fn open_in(env: &Env, family: ColumnFamilyOptions) -> Db {
     let options = Options {
-        memory_budget_bytes: 4 << 20,
+        memory_budget_bytes: 64 << 20,
         default_column_family: family,
         ..Options::default()
     };
-    let db = Opener::new(options).env(env).open(Path::new("db")).unwrap();
-    (db, faults)
+    Opener::new(options)
+        .env(env.clone())
+        .open(Path::new("db"))
+        .unwrap()
 }
 
 fn multi_get(db: &Db, keys: &[Vec<u8>], options: &ReadOptions) -> esker::Result<Vec<Option<Vec<u8>>>> {
@@ -351,4 +362,46 @@ fn checksums_are_verified_unless_told_not_to() {
     faults.add(flip());
     let values = multi_get(&db, &keys, &unverified).unwrap();
     assert!(values.iter().all(Option::is_some));
+}
+
+/// Filters of more than half a MiB don't stay with their table.
+#[test]
+fn parts_of_large_filters_are_read_together_as_well() {
+    let (env, faults) = simulated();
+    let family = ColumnFamilyOptions {
+        filter_bits_per_key: 32,
+        compaction_style: CompactionStyle::Manual,
+        ..ColumnFamilyOptions::default()
+    };
+    let db = open_in(&env, family.clone());
+    let mut batch = esker::WriteBatch::new();
+    for i in 0..150_000_usize {
+        batch.put(&row(i), b"v").unwrap();
+        if batch.len() == 1000 {
+            db.write(&mut batch).unwrap();
+            batch.clear();
+        }
+    }
+    db.flush().unwrap();
+    db.close().unwrap();
+    drop(db);
+    // With an empty cache.
+    let db = open_in(&env, family);
+    let absent = [b"row00000x".to_vec()];
+    multi_get(&db, &absent, &ReadOptions::default()).unwrap();
+    // Rows of each filter, and rows that filters keep away.
+    let keys: Vec<Vec<u8>> = (0..30)
+        .flat_map(|i| [row(i * 5000 + 7), [row(i * 5000 + 7), b"x".to_vec()].concat()])
+        .collect();
+    let cost = counted(&faults, || {
+        let values = multi_get(&db, &keys, &ReadOptions::default()).unwrap();
+        assert_eq!(values.iter().flatten().count(), 30);
+    });
+    // Some 20 parts of the filter, of which four are a request, and 30 blocks.
+    assert_eq!(cost.0, 2, "one batch of parts, one of blocks");
+    assert!((32..40).contains(&cost.1), "{} reads", cost.1);
+    let again = counted(&faults, || {
+        drop(multi_get(&db, &keys, &ReadOptions::default()).unwrap())
+    });
+    assert_eq!(again, (0, 0));
 }

@@ -8,6 +8,9 @@
 //! 3. when every open key waits for a block that is not in memory, these blocks are read together
 //!    ([`read_blocks`]), and each is parsed once and searched for all its keys.
 //!
+//! Parts of filters and indexes that are neither held by their tables nor cached are brought into the cache together
+//! as well ([`read_parts`]), when no key gets on without one.
+//!
 //! A round therefore waits for the device once, whatever levels and files its blocks are in. There are as many rounds
 //! as the unluckiest key needs blocks: mostly one; more after false positives of filters, and for merges that reach
 //! through the levels. (Going level by level instead would wait for each level that holds any of the keys.)
@@ -18,14 +21,17 @@ use super::ReadOptions;
 use super::point::{PointLookup, Step};
 use super::source::{PinnedValue, cover_by_table, get_from_view, in_block, in_memtable, memtables, value_of};
 use crate::error::{Error, Result};
-use crate::key::{KeyOrder, Sequence};
+use crate::key::{KeyOrder, Sequence, key_head};
 use crate::merge::MergeOperator;
 use crate::metrics::Metrics;
-use crate::sstable::{Block, Place, Table, TableReadOptions, WantedBlock, read_blocks};
+use crate::sstable::{Block, Part, Place, Table, TableReadOptions, WantedBlock, read_blocks, read_parts};
 use crate::version::{FileMeta, Tables, Version, View};
 
 /// Blocks that are held in memory at a time, beside those that values pin.
 const BLOCKS_MAX: usize = 128;
+
+/// Parts of a table that a key waits for: of its filter, and of its index.
+const WAITS_MAX: u32 = 2;
 
 /// A key on its way.
 struct Asked<'k> {
@@ -37,6 +43,11 @@ struct Asked<'k> {
     source: usize,
     /// The block it needs: of which table, and where.
     wants: Option<(usize, Place)>,
+    /// The part of filter or index that it waits for.
+    part: Option<(usize, Part)>,
+    /// How often it waited for parts of one table. More than a filter and an index there is not to wait for: what the
+    /// cache did not keep until then is read when it is needed.
+    waits: u32,
 }
 
 /// The SSTables of a view, as the keys come to them.
@@ -70,11 +81,10 @@ pub fn multi_get_from_view(
     }
     metrics.gets.add(keys.len() as u64);
     let mut sources = Sources::new(view, tables, sequence, options);
-    let mut asked: Vec<Asked<'_>> = keys.iter().enumerate().map(Asked::new).collect();
-    let order = sources.order;
-    if !asked.is_sorted_by(|a, b| order.compare(a.key, b.key).is_le()) {
-        asked.sort_unstable_by(|a, b| order.compare(a.key, b.key));
-    }
+    let mut asked: Vec<Asked<'_>> = sorted(keys, sources.order)
+        .into_iter()
+        .map(|(_, number)| Asked::new(keys[number], number))
+        .collect();
     let mut open: Vec<usize> = (0..asked.len()).collect();
     for memtable in memtables(view) {
         keep_open(&mut open, |i| {
@@ -99,6 +109,14 @@ pub fn multi_get_from_view(
     Ok(values)
 }
 
+/// The keys' numbers in the order of keys, each behind the key's head, which decides most comparisons.
+fn sorted(keys: &[&[u8]], order: &KeyOrder) -> Vec<(u64, usize)> {
+    let head = |key: &[u8]| if order.is_bytewise() { key_head(key) } else { 0 };
+    let mut numbers: Vec<(u64, usize)> = keys.iter().map(|key| head(key)).zip(0..).collect();
+    numbers.sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| order.compare(keys[a.1], keys[b.1])));
+    numbers
+}
+
 /// Lets every open key take a step; those that are done leave.
 fn keep_open(open: &mut Vec<usize>, mut step: impl FnMut(usize) -> Result<Step>) -> Result<()> {
     let mut result = Ok(());
@@ -118,15 +136,28 @@ fn keep_open(open: &mut Vec<usize>, mut step: impl FnMut(usize) -> Result<Step>)
 }
 
 impl<'k> Asked<'k> {
-    fn new((number, key): (usize, &&'k [u8])) -> Self {
+    fn new(key: &'k [u8], number: usize) -> Self {
         Self {
             key,
             number,
             lookup: PointLookup::new(),
             source: 0,
             wants: None,
+            part: None,
+            waits: 0,
         }
     }
+}
+
+/// How far a key came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Found {
+    /// To a table in which it needs a block.
+    Block,
+    /// To a table that has to read filter or index first.
+    Part,
+    /// To the end: its lookup is complete.
+    Nothing,
 }
 
 impl<'v> Sources<'v> {
@@ -155,11 +186,18 @@ impl<'v> Sources<'v> {
         stuck: &mut Vec<usize>,
     ) -> Result<()> {
         let mut waiting = Vec::with_capacity(open.len());
-        while !open.is_empty() {
+        let mut without_part = Vec::new();
+        while !open.is_empty() || !without_part.is_empty() {
+            if open.is_empty() {
+                self.read_parts(asked, &mut without_part);
+                std::mem::swap(open, &mut without_part);
+            }
             waiting.clear();
             for &i in &*open {
-                if self.find_block(&mut asked[i])? {
-                    waiting.push(i);
+                match self.find_block(&mut asked[i])? {
+                    Found::Block => waiting.push(i),
+                    Found::Part => without_part.push(i),
+                    Found::Nothing => {}
                 }
             }
             open.clear();
@@ -177,6 +215,21 @@ impl<'v> Sources<'v> {
         }
         self.sort_by_block(asked, stuck);
         Ok(())
+    }
+
+    /// Brings the parts into the cache for which these keys wait.
+    fn read_parts(&self, asked: &[Asked<'_>], keys: &mut [usize]) {
+        let mut wanted: Vec<WantedBlock<'_>> = keys
+            .iter()
+            .filter_map(|&i| asked[i].part)
+            .map(|(number, part)| WantedBlock::part(&self.opened[number], part))
+            .collect();
+        wanted.sort_unstable_by_key(WantedBlock::position);
+        wanted.dedup_by_key(|part| part.position());
+        for wanted in wanted.chunks(BLOCKS_MAX) {
+            read_parts(self.tables.fs(), wanted, self.read);
+        }
+        keys.sort_unstable();
     }
 
     /// Step 3: leaves nobody stuck; `open` are the keys that need more.
@@ -208,8 +261,8 @@ impl<'v> Sources<'v> {
         Ok(())
     }
 
-    /// Goes on to the next source in which the key needs a block; false if there is none and its lookup is complete.
-    fn find_block(&mut self, asked: &mut Asked<'_>) -> Result<bool> {
+    /// Goes on to the next source in which the key needs a block.
+    fn find_block(&mut self, asked: &mut Asked<'_>) -> Result<Found> {
         while asked.source < self.last.len() {
             let source = asked.source;
             asked.source += 1;
@@ -217,16 +270,26 @@ impl<'v> Sources<'v> {
                 continue;
             };
             let table = &self.opened[number];
+            if self.read.fill_cache
+                && asked.waits < WAITS_MAX
+                && let Some(part) = table.missing_part(asked.key, self.sequence, self.read)
+            {
+                asked.part = Some((number, part));
+                asked.waits += 1;
+                asked.source = source;
+                return Ok(Found::Part);
+            }
+            asked.waits = 0;
             cover_by_table(table, asked.key, self.sequence, &mut asked.lookup);
             if let Some(place) = table.place(asked.key, self.sequence, self.read)? {
                 asked.wants = Some((number, place));
-                return Ok(true);
+                return Ok(Found::Block);
             }
             if asked.lookup.source_done() == Step::Done {
-                return Ok(false);
+                break;
             }
         }
-        Ok(false)
+        Ok(Found::Nothing)
     }
 
     /// The table of this source that may hold the key: its number in `opened`.

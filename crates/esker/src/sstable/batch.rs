@@ -1,4 +1,4 @@
-//! Data blocks of several tables, read together: what a multi-get waits for is one batch, not one block after another.
+//! Blocks of several tables, read together: what a multi-get waits for is one batch, not one block after another.
 //!
 //! Blocks that lie side by side in a table, or nearly, are one request: another request costs the device and the
 //! processor more than the few KiB in between. Blocks that enter the cache are copied out of such a run, so that a
@@ -11,6 +11,7 @@ use std::sync::Arc;
 use esker_env::{BatchRead, Fs};
 
 use super::block::{Block, BlockKind};
+use super::filter::is_filter;
 use super::format::{BLOCK_TRAILER_LEN, BlockHandle};
 use super::get::Place;
 use super::options::TableReadOptions;
@@ -23,20 +24,43 @@ const GAP_BYTES_MAX: u64 = 4 << 10;
 /// A run is not longer than this, so that a long one is read by several requests at a time.
 const RUN_BYTES_MAX: u64 = 128 << 10;
 
-/// A data block that is wanted.
+/// A block that is wanted.
 #[derive(Clone, Copy, Debug)]
 pub struct WantedBlock<'t> {
     table: &'t Table,
     handle: BlockHandle,
+    kind: BlockKind,
+}
+
+/// A part of a table's filter or index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Part {
+    pub(super) handle: BlockHandle,
+    pub(super) kind: BlockKind,
 }
 
 impl<'t> WantedBlock<'t> {
-    /// The block of a place that this table gave.
+    /// The data block of a place that this table gave.
     pub fn new(table: &'t Table, place: &Place) -> Self {
         Self {
             table,
             handle: place.handle(),
+            kind: BlockKind::Data,
         }
+    }
+
+    /// A part that this table named.
+    pub fn part(table: &'t Table, part: Part) -> Self {
+        Self {
+            table,
+            handle: part.handle,
+            kind: part.kind,
+        }
+    }
+
+    /// The order in which blocks are best read, which is also that of equal blocks: table and offset.
+    pub fn position(&self) -> (u64, u64) {
+        (self.table.number(), self.handle.offset)
     }
 }
 
@@ -54,9 +78,50 @@ struct Run {
     buffer: Arc<[u8]>,
 }
 
-/// Reads blocks that the cache does not have, in the order in which they are given; neighbours are found if that is by
-/// table and offset. Fails with the error of the first block that can't be read.
+/// Reads data blocks that the cache does not have, in the order in which they are given; neighbours are found if that is
+/// by [`position`](WantedBlock::position). Fails with the error of the first block that can't be read.
 pub fn read_blocks(fs: &dyn Fs, wanted: &[WantedBlock<'_>], options: TableReadOptions) -> Result<Vec<Block>> {
+    let contents = read_contents(fs, wanted, options)?;
+    wanted
+        .iter()
+        .zip(contents)
+        .map(|(block, contents)| {
+            let file = &block.table.file;
+            let parsed = file.parse(block.handle, contents?)?;
+            if options.fill_cache {
+                file.keep(block.handle, BlockKind::Data, &parsed);
+            }
+            Ok(parsed)
+        })
+        .collect()
+}
+
+/// Brings parts of filters and indexes into the cache, given like the blocks of [`read_blocks`]. What can't be read is left
+/// to whoever needs it, and can say what that means.
+pub fn read_parts(fs: &dyn Fs, wanted: &[WantedBlock<'_>], options: TableReadOptions) {
+    let Ok(contents) = read_contents(fs, wanted, options) else {
+        return;
+    };
+    for (part, contents) in wanted.iter().zip(contents) {
+        let (file, Ok(contents)) = (&part.table.file, contents) else {
+            continue;
+        };
+        if part.kind != BlockKind::Filter {
+            if let Ok(block) = file.parse(part.handle, contents) {
+                file.keep(part.handle, part.kind, &block);
+            }
+        } else if is_filter(&contents) {
+            file.keep_filter(part.handle, &contents);
+        }
+    }
+}
+
+/// The contents of each block, or why it could not be read.
+fn read_contents(
+    fs: &dyn Fs,
+    wanted: &[WantedBlock<'_>],
+    options: TableReadOptions,
+) -> Result<Vec<Result<SharedBytes>>> {
     let mut runs = runs(wanted)?;
     let mut reads: Vec<BatchRead<'_>> = Vec::with_capacity(runs.len());
     for run in &mut runs {
@@ -70,32 +135,24 @@ pub fn read_blocks(fs: &dyn Fs, wanted: &[WantedBlock<'_>], options: TableReadOp
     }
     fs.read_many(&mut reads);
     let results: Vec<io::Result<usize>> = reads.into_iter().map(|read| read.result).collect();
-    let mut blocks = Vec::with_capacity(wanted.len());
+    let mut contents = Vec::with_capacity(wanted.len());
     for (run, result) in runs.into_iter().zip(results) {
         let wanted = &wanted[run.blocks];
-        let result = result.and_then(|count| whole(count, run.buffer.len()));
+        let mut failure = result.and_then(|count| whole(count, run.buffer.len())).err();
         for block in wanted {
             let file = &block.table.file;
             file.metrics.cache_misses.add(1);
-            let contents = match &result {
-                Ok(()) => block.contents(&run.buffer, wanted[0].handle.offset, options)?,
+            contents.push(match failure.take_if(|_| wanted.len() == 1) {
+                Some(error) => Err(Error::io("can't read table", error)
+                    .in_file(&file.path)
+                    .at_offset(block.handle.offset)),
+                None if failure.is_none() => block.contents(&run.buffer, wanted[0].handle.offset, options),
                 // By itself it tells which block it is; and what lies in between does no harm.
-                Err(_) if wanted.len() > 1 => file.read(block.handle, options.verify_checksums)?,
-                Err(_) => break,
-            };
-            let parsed = file.parse(block.handle, contents)?;
-            if options.fill_cache {
-                file.keep(block.handle, BlockKind::Data, &parsed);
-            }
-            blocks.push(parsed);
-        }
-        if let (Err(error), [block]) = (result, wanted) {
-            return Err(Error::io("can't read table", error)
-                .in_file(block.table.path())
-                .at_offset(block.handle.offset));
+                None => file.read(block.handle, options.verify_checksums),
+            });
         }
     }
-    Ok(blocks)
+    Ok(contents)
 }
 
 fn whole(count: usize, wanted: usize) -> io::Result<()> {

@@ -132,13 +132,24 @@ impl TableFile {
         self.metrics.cache_misses.add(1);
         let bytes = self.read_filter(handle, options.verify_checksums)?;
         if options.fill_cache {
-            let cached = crate::cache::CachedBlock {
-                bytes: bytes.clone(),
-                words: [BlockKind::Filter as u32, 0, 0, 0],
-            };
-            self.cache.insert(self.key(handle), cached);
+            self.keep_filter(handle, &bytes);
         }
         Ok(bytes)
+    }
+
+    /// Puts a filter into the cache.
+    pub fn keep_filter(&self, handle: BlockHandle, bytes: &SharedBytes) {
+        let cached = crate::cache::CachedBlock {
+            bytes: bytes.clone(),
+            words: [BlockKind::Filter as u32, 0, 0, 0],
+        };
+        self.cache.insert(self.key(handle), cached);
+    }
+
+    /// Whether the cache has the block.
+    #[inline]
+    pub fn is_cached(&self, handle: BlockHandle) -> bool {
+        self.cache.contains(self.key(handle))
     }
 
     /// A filter, from the file.

@@ -2,6 +2,7 @@
 
 use std::ops::{ControlFlow, Deref};
 
+use super::batch::Part;
 use super::block::{Block, BlockKind};
 use super::format::BlockHandle;
 use super::options::TableReadOptions;
@@ -100,6 +101,60 @@ impl Table {
         }
         let handle = self.handle(&index, entry)?;
         Ok(Some(Place { leaf, entry, handle }))
+    }
+
+    /// The first part of filter or index that [`place`](Self::place) would have to read for this key.
+    #[inline]
+    pub fn missing_part(
+        &self,
+        key: &[u8],
+        sequence_max: Sequence,
+        options: TableReadOptions,
+    ) -> Option<Part> {
+        let filter_goes = self
+            .filter
+            .as_ref()
+            .is_some_and(|filter| filter.pinned.is_empty());
+        let index_goes = self.footer.index_partitioned && self.index_pinned.is_empty();
+        if filter_goes || index_goes {
+            self.find_missing_part(key, sequence_max, options)
+        } else {
+            None
+        }
+    }
+
+    fn find_missing_part(
+        &self,
+        key: &[u8],
+        sequence_max: Sequence,
+        options: TableReadOptions,
+    ) -> Option<Part> {
+        let target = pack_trailer(sequence_max, ValueKind::SEEK);
+        let mut scratch = Vec::new();
+        // A damaged handle is for `place` to report.
+        let missing = |index: &Block, ordinal: usize, kind: BlockKind| {
+            let handle = self.handle(index, ordinal).ok()?;
+            (!self.file.is_cached(handle)).then_some(Part { handle, kind })
+        };
+        if let Some(filter) = self.filter.as_ref().filter(|filter| filter.pinned.is_empty()) {
+            let ordinal = filter.index.search(&self.order, key, target, &mut scratch).index;
+            if ordinal < filter.index.len()
+                && let Some(part) = missing(&filter.index, ordinal, BlockKind::Filter)
+            {
+                return Some(part);
+            }
+        }
+        if !self.footer.index_partitioned
+            || !self.index_pinned.is_empty()
+            || !self.filter_allows(key, sequence_max, options)
+        {
+            return None;
+        }
+        let leaf = self.leaf_of(key, target, &mut scratch);
+        if leaf >= self.leaf_count() {
+            return None;
+        }
+        missing(&self.index, leaf, BlockKind::Index)
     }
 
     /// The place of an entry of the index, which may be the first of a leaf behind.

@@ -18,7 +18,7 @@
 //! | `open` | opens tables |
 //! | `table` | [`Table`]: filters, estimates |
 //! | `get` | point reads |
-//! | `batch` | data blocks of several tables, read together |
+//! | `batch` | blocks of several tables, read together |
 //! | `cursor` | [`TableCursor`]: ordered reads |
 //! | `verify` | reads and checks everything |
 
@@ -43,7 +43,7 @@ mod verify;
 mod window;
 mod writer;
 
-pub use batch::{WantedBlock, read_blocks};
+pub use batch::{Part, WantedBlock, read_blocks, read_parts};
 pub use block::{Block, BlockBuilder, BlockKind, Found};
 pub use cursor::TableCursor;
 pub use filter::build_filter;

@@ -680,3 +680,75 @@ fn fuzz_entries_take_what_tables_are_made_of() {
         fuzz_filter(bytes);
     }
 }
+
+#[test]
+fn parts_that_are_missing_are_named_and_brought_in_together() {
+    let order = KeyOrder::Bytewise;
+    let entries = plain_entries(4000, 20);
+    let options = TableOptions {
+        block_bytes: 256,
+        index_partition_bytes: 512,
+        filter_partition_bytes: 512,
+        ..small_options(&order)
+    };
+    let (bytes, _) = write(&options, &entries);
+    let nothing_pinned = TableOpenOptions {
+        index_pinned_bytes_max: 0,
+        filter_pinned_bytes_max: 0,
+        ..TableOpenOptions::default()
+    };
+    let cache = Arc::new(BlockCache::new(4 << 20));
+    let table = open_with(bytes, &order, &nothing_pinned, &cache).expect("whole");
+    let fs = esker_env::mem::MemFs::new();
+    let read = TableReadOptions::default();
+    let keys: Vec<&[u8]> = entries
+        .iter()
+        .step_by(97)
+        .map(|entry| user_key(&entry.0))
+        .collect();
+    for round in 0..2 {
+        let missing: Vec<Part> = keys
+            .iter()
+            .filter_map(|key| table.missing_part(key, SEQUENCE_MAX, read))
+            .collect();
+        assert!(
+            missing.len() > 10,
+            "round {round}: filters, then leaves of the index"
+        );
+        let mut wanted: Vec<WantedBlock<'_>> = missing
+            .iter()
+            .map(|part| WantedBlock::part(&table, *part))
+            .collect();
+        wanted.dedup_by_key(|part| part.position());
+        let before = cache.len();
+        read_parts(&fs, &wanted, read);
+        assert_eq!(cache.len(), before + wanted.len());
+    }
+    let cached = cache.len();
+    for key in &keys {
+        assert_eq!(table.missing_part(key, SEQUENCE_MAX, read), None);
+        let place = table
+            .place(key, SEQUENCE_MAX, read)
+            .expect("whole")
+            .expect("it is there");
+        let wanted = [WantedBlock::new(&table, &place)];
+        let blocks = read_blocks(
+            &fs,
+            &wanted,
+            TableReadOptions {
+                fill_cache: false,
+                ..read
+            },
+        )
+        .expect("whole");
+        let mut found = 0;
+        let _ = table.visit(key, SEQUENCE_MAX, read, &place, &blocks[0], |_, _, _| {
+            found += 1;
+            ControlFlow::Continue(())
+        });
+        assert_eq!(found, versions(&table, key, SEQUENCE_MAX).expect("whole").len());
+    }
+    assert!(cache.len() > cached, "gets read data blocks, but no part again");
+    // A key whose filter says no needs no leaf of the index.
+    assert_eq!(table.missing_part(b"key0000001", SEQUENCE_MAX, read), None);
+}
