@@ -1,8 +1,8 @@
 //! Reads that are done together: by io_uring where the kernel has it, else by some threads.
 //!
 //! A thread that reads 4 KiB at a time gets them as fast as the device answers one request, a fraction of what the
-//! device can do. Measured on 2 cores, NVMe, `O_DIRECT` at random, batches of 32 reads of 8 KiB (other builds ran at the
-//! same time), as reads a second and processor time a read:
+//! device can do. An experiment on 2 cores, NVMe, `O_DIRECT` at random, batches of 32 reads of 8 KiB (two runs; other builds
+//! ran at the same time) gave, as reads a second and processor time a read:
 //!
 //! | | reads/s | processor |
 //! |---|---|---|
@@ -12,7 +12,7 @@
 //! | a pool of 8 threads | 61k to 72k | 8 us |
 //! | a pool of 16 threads | 78k to 83k | 6 to 8 us |
 //!
-//! So io_uring is worth its `unsafe` here (for large writes it was not: see `in_flight`). Where it is refused, as in most
+//! `cargo bench -p esker --bench multi_get` measures what came of it. io_uring is worth its `unsafe` here (for large writes it was not: see `in_flight`). Where it is refused, as in most
 //! containers, direct reads go to threads that live as long as the batch, and buffered ones are announced to the page
 //! cache, which then reads them at the same time.
 

@@ -69,6 +69,13 @@ impl Rings {
             self.refused.store(true, Ordering::Relaxed);
             return false;
         };
+        // Rings of Linux 5.5 and before know no plain reads.
+        if spans
+            .iter()
+            .all(|span| span.result == -Errno::INVAL.raw_os_error())
+        {
+            self.refused.store(true, Ordering::Relaxed);
+        }
         for (read, span) in wave.iter_mut().zip(&spans) {
             span.finish(read, &buffer);
         }
