@@ -103,9 +103,7 @@ fn family(reverse: bool, bits: u32, vector: bool, compressed: bool) -> ColumnFam
         } else {
             KeyOrder::Bytewise
         },
-        merge_operator: Some(Arc::new(AppendOperator {
-            separator: b",".to_vec(),
-        })),
+        merge_operator: Some(Arc::new(AppendOperator::new(","))),
         memtable_kind: if vector {
             MemtableKind::Vector
         } else {
