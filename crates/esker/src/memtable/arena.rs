@@ -3,8 +3,10 @@
 //! A fresh page costs a page fault (about 0.25 us per 4 KiB, more than copying the rows into it), so chunks go back to a
 //! [`MemtableArenaPool`] when their memtable is dropped and serve the next one.
 //!
-//! Chunks of one arena double in size from 4 KiB up to a sixteenth of the memtable's budget, so that an idle
-//! memtable holds little and a busy one wastes at most that much. What is larger than a quarter of the largest
+//! An arena fills two chunks side by side, one with rows and one with long values, so that rows lie densely.
+//!
+//! The chunks of each region double in size from 4 KiB up to a sixteenth of the memtable's budget, so that an idle
+//! memtable holds little and a busy one wastes at most twice that much. What is larger than a quarter of the largest
 //! chunk gets an allocation of its own, which is not pooled.
 //!
 //! Thread safety: `alloc` may be called by any number of threads; within a chunk it is one atomic add, and only
@@ -149,11 +151,28 @@ struct ChunkHead {
 
 const HEAD: usize = size_of::<ChunkHead>().next_multiple_of(ALIGN);
 
+/// What is filled side by side: rows must lie densely, values (long ones) needn't.
+#[derive(Clone, Copy)]
+enum Region {
+    Rows,
+    Values,
+}
+
+const REGIONS: usize = 2;
+
+#[derive(Default)]
+struct Held {
+    chunks: Vec<Chunk>,
+    /// Chunks taken for each region.
+    taken: [usize; REGIONS],
+}
+
 /// The memory of one memtable.
 pub(super) struct Arena {
-    current: AtomicPtr<ChunkHead>,
+    /// The chunk that is being filled, for each region; null: none yet.
+    current: [AtomicPtr<ChunkHead>; REGIONS],
     held_bytes: AtomicUsize,
-    chunks: Mutex<Vec<Chunk>>,
+    held: Mutex<Held>,
     class_max: usize,
     pool: Arc<MemtableArenaPool>,
 }
@@ -163,9 +182,9 @@ impl Arena {
     pub(super) fn new(pool: &Arc<MemtableArenaPool>, budget_bytes: usize) -> Self {
         let bits = (budget_bytes / 16).max(1).ilog2() as usize;
         Self {
-            current: AtomicPtr::new(std::ptr::null_mut()),
+            current: std::array::from_fn(|_| AtomicPtr::new(std::ptr::null_mut())),
             held_bytes: AtomicUsize::new(0),
-            chunks: Mutex::new(Vec::new()),
+            held: Mutex::new(Held::default()),
             class_max: bits.clamp(CHUNK_BITS_MIN, CHUNK_BITS_MAX) - CHUNK_BITS_MIN,
             pool: Arc::clone(pool),
         }
@@ -174,11 +193,22 @@ impl Arena {
     /// `bytes` of memory with unknown content, aligned to [`ALIGN`], valid as long as the arena, for the caller alone.
     #[inline]
     pub(super) fn alloc(&self, bytes: usize) -> NonNull<u8> {
+        self.alloc_in(Region::Rows, bytes)
+    }
+
+    /// [`alloc`](Self::alloc) for a value, apart from the rows.
+    #[inline]
+    pub(super) fn alloc_value(&self, bytes: usize) -> NonNull<u8> {
+        self.alloc_in(Region::Values, bytes)
+    }
+
+    #[inline]
+    fn alloc_in(&self, region: Region, bytes: usize) -> NonNull<u8> {
         let bytes = bytes.next_multiple_of(ALIGN);
-        let current = self.current.load(Ordering::Acquire);
+        let current = self.current[region as usize].load(Ordering::Acquire);
         match self.bump(current, bytes) {
             Some(at) => at,
-            None => self.alloc_slow(bytes),
+            None => self.alloc_slow(region, bytes),
         }
     }
 
@@ -187,7 +217,7 @@ impl Arena {
         if current.is_null() {
             return None;
         }
-        // SAFETY: `current` is the head of a chunk in `chunks`, written before it was stored there (release, acquire),
+        // SAFETY: `current` is the head of a chunk in `held`, written before it was stored there (release, acquire),
         // and invariant 3 keeps it alive.
         let (used, len) = unsafe { (&(*current).used, (*current).len) };
         // Looking first keeps `used` from running away when large rows are refused again and again.
@@ -203,24 +233,23 @@ impl Arena {
     }
 
     #[cold]
-    fn alloc_slow(&self, bytes: usize) -> NonNull<u8> {
+    fn alloc_slow(&self, region: Region, bytes: usize) -> NonNull<u8> {
         if bytes > 1 << (CHUNK_BITS_MIN + self.class_max - 2) {
             let chunk = Chunk::new(bytes, None);
             let base = chunk.base;
             self.held_bytes.fetch_add(bytes, Ordering::Relaxed);
-            self.chunks.lock().push(chunk);
+            self.held.lock().chunks.push(chunk);
             return base;
         }
-        let mut chunks = self.chunks.lock();
+        let mut held = self.held.lock();
         loop {
-            let current = self.current.load(Ordering::Acquire);
+            let current = &self.current[region as usize];
             // Another thread may have brought a chunk meanwhile.
-            if let Some(at) = self.bump(current, bytes) {
+            if let Some(at) = self.bump(current.load(Ordering::Acquire), bytes) {
                 return at;
             }
             let fitting = (4 * bytes).next_power_of_two().ilog2() as usize;
-            let class = chunks
-                .len()
+            let class = held.taken[region as usize]
                 .max(fitting.saturating_sub(CHUNK_BITS_MIN))
                 .min(self.class_max);
             let chunk = self.pool.take(class);
@@ -234,8 +263,9 @@ impl Arena {
                 });
             }
             self.held_bytes.fetch_add(len, Ordering::Relaxed);
-            chunks.push(chunk);
-            self.current.store(head, Ordering::Release);
+            held.chunks.push(chunk);
+            held.taken[region as usize] += 1;
+            current.store(head, Ordering::Release);
         }
     }
 
@@ -247,19 +277,22 @@ impl Arena {
 
     /// Bytes handed out, about: the ends of full chunks count as used.
     pub(super) fn used_bytes(&self) -> usize {
-        let current = self.current.load(Ordering::Acquire);
-        if current.is_null() {
-            return self.held_bytes();
-        }
-        // SAFETY: as in `bump`.
-        let (used, len) = unsafe { ((*current).used.load(Ordering::Relaxed), (*current).len) };
-        self.held_bytes().saturating_sub(len.saturating_sub(used))
+        let unused = self.current.each_ref().map(|current| {
+            let current = current.load(Ordering::Acquire);
+            if current.is_null() {
+                return 0;
+            }
+            // SAFETY: as in `bump`.
+            let (used, len) = unsafe { ((*current).used.load(Ordering::Relaxed), (*current).len) };
+            len.saturating_sub(used)
+        });
+        self.held_bytes().saturating_sub(unused.iter().sum())
     }
 }
 
 impl Drop for Arena {
     fn drop(&mut self) {
-        let chunks = std::mem::take(&mut *self.chunks.lock());
+        let chunks = std::mem::take(&mut self.held.lock().chunks);
         // The one filled last is the warmest: the next memtable takes it first.
         for chunk in chunks {
             self.pool.give(chunk);
@@ -312,6 +345,23 @@ mod tests {
     }
 
     #[test]
+    fn rows_stay_dense_whatever_lies_between_and_both_regions_count() {
+        let pool = MemtableArenaPool::new(1 << 20);
+        let arena = Arena::new(&pool, 256 << 10);
+        let rows: Vec<_> = (0..4)
+            .map(|_| {
+                arena.alloc_value(800);
+                arena.alloc(56).as_ptr().addr()
+            })
+            .collect();
+        assert!(rows.windows(2).all(|pair| pair[1] - pair[0] == 56), "{rows:?}");
+        assert_eq!(arena.held_bytes(), 2 * 4096);
+        assert_eq!(arena.used_bytes(), 4 * (56 + 800) + 2 * HEAD);
+        drop(arena);
+        assert_eq!(pool.free_bytes(), 2 * 4096);
+    }
+
+    #[test]
     fn no_byte_is_handed_out_twice() {
         let pool = MemtableArenaPool::new(1 << 20);
         let arena = Arena::new(&pool, 64 << 10);
@@ -323,7 +373,10 @@ mod tests {
                     let mut mine = Vec::new();
                     for round in 0..rounds {
                         let len = 1 + (round * 37) % 300;
-                        let at = arena.alloc(len).as_ptr();
+                        let at = match round % 2 {
+                            0 => arena.alloc(len).as_ptr(),
+                            _ => arena.alloc_value(len).as_ptr(),
+                        };
                         assert_eq!(at.addr() % ALIGN, 0);
                         // SAFETY: `len` bytes for this thread alone.
                         unsafe { at.write_bytes(thread, len) };

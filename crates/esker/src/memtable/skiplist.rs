@@ -8,7 +8,7 @@
 //! so that those are decided without leaving the cache line at hand; only nodes that the search moves to, and
 //! those whose heads equal the target's, are read. A node is a [row](super::row) with its links in front:
 //! ```text
-//! link[height-1] .. link[1] link[0] | RowHeader | internal key | value
+//! link[height-1] .. link[1] link[0] | RowHeader | internal key | value, or a pointer to it
 //!                                   ^ the node's address
 //! ```
 //!
@@ -132,19 +132,18 @@ impl Skiplist {
 
     /// A node with links to nothing.
     fn new_node(&self, height: usize, user_key: &[u8], trailer: u64, value: &[u8]) -> Row {
-        let links = height * size_of::<Link>();
-        let at = self.arena.alloc(links + Row::size(user_key, value)).as_ptr();
-        // SAFETY: the memory is ours alone, aligned to 8 (a link's size is a multiple of that), and large enough for
-        // the links and the row behind them.
-        unsafe {
-            for level in 0..height {
-                at.cast::<Link>().add(level).write(Link {
+        let node = Row::new(&self.arena, height * size_of::<Link>(), user_key, trailer, value);
+        for level in 0..height {
+            // SAFETY: the row was made with room for `height` links in front (a link's size and alignment are those of
+            // two words), and nobody else knows it yet.
+            unsafe {
+                node.0.cast::<Link>().sub(level + 1).write(Link {
                     head: AtomicU64::new(u64::MAX),
                     next: AtomicPtr::new(std::ptr::null_mut()),
                 });
             }
-            Row::write(at.add(links), user_key, trailer, value)
         }
+        node
     }
 
     /// Number of nodes inserted or being inserted.

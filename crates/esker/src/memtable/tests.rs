@@ -52,7 +52,9 @@ type Rows = Vec<(Vec<u8>, ValueKind, Vec<u8>)>;
 fn rows() -> impl Strategy<Value = Rows> {
     let value = prop_oneof![
         4 => prop::collection::vec(any::<u8>(), 0..20),
-        1 => prop::collection::vec(any::<u8>(), if cfg!(miri) { 100..102 } else { 600..2000 }),
+        // Around the length from which values lie apart from their rows.
+        1 => prop::collection::vec(any::<u8>(), row::APART_MIN - 2..row::APART_MIN + 2),
+        1 => prop::collection::vec(any::<u8>(), if cfg!(miri) { 200..202 } else { 600..2000 }),
     ];
     let len = if cfg!(miri) { 0..25 } else { 0..120_usize };
     prop::collection::vec((key(), value_kind(), value), len)

@@ -75,12 +75,9 @@ impl Vector {
     }
 
     pub(super) fn insert(&self, sequence: Sequence, kind: ValueKind, key: &[u8], value: &[u8]) {
-        let at = self.arena.alloc(Row::size(key, value)).as_ptr();
-        // SAFETY: the memory is ours alone, aligned, and of that size.
-        let row = unsafe { Row::write(at, key, pack_trailer(sequence, kind), value) };
         let entry = Entry {
             head: self.heads.head(key),
-            row,
+            row: Row::new(&self.arena, 0, key, pack_trailer(sequence, kind), value),
         };
         let mut rows = self.rows.lock();
         if rows.tail_ordered {
