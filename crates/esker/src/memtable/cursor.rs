@@ -109,6 +109,10 @@ impl Cursor for MemtableCursor {
                 if let Some(ahead) = self.rows.get(self.at + 4) {
                     super::prefetch::prefetch(ahead.row.0);
                 }
+                if let Some(ahead) = self.rows.get(self.at + 2) {
+                    // SAFETY: a row of `memtable`, which lives as long as the cursor.
+                    unsafe { ahead.row.prefetch_value() };
+                }
                 self.stand_at(Some(self.at + 1));
             }
         }

@@ -10,10 +10,15 @@
 //! find those within few pages and cache lines; the row ends with a pointer instead (8 bytes, not aligned).
 
 use super::arena::Arena;
+use super::sync::prefetch;
 use crate::key::{TRAILER_LEN, trailer, user_key};
 
 /// Bytes from which a value lies apart from its row (see `docs/decisions/0002-memtable.md`).
 pub(super) const APART_MIN: usize = 128;
+
+const CACHE_LINE_BYTES: usize = 64;
+/// Bytes that are worth asking for ahead; of longer values the processor sees itself that they are read in order.
+const PREFETCH_BYTES_MAX: usize = 1024;
 
 #[repr(C, align(8))]
 pub(super) struct RowHeader {
@@ -71,6 +76,10 @@ impl Row {
                 value_at = elsewhere;
             }
             value_at.copy_from_nonoverlapping(value.as_ptr(), value.len());
+            if apart {
+                // The next value likely is as long, and goes there.
+                prefetch_bytes(value_at.wrapping_add(value.len()), value.len() + CACHE_LINE_BYTES);
+            }
             Row(header)
         }
     }
@@ -124,5 +133,26 @@ impl Row {
             }
             std::slice::from_raw_parts(value, value_len)
         }
+    }
+
+    /// Asks for the first bytes of a value that lies apart. (Others are in or near the row's own cache line.)
+    ///
+    /// # Safety
+    /// As for `internal_key`.
+    #[inline]
+    pub(super) unsafe fn prefetch_value(self) {
+        // SAFETY: by the caller.
+        let value = unsafe { self.value::<'_>() };
+        if value.len() >= APART_MIN {
+            prefetch_bytes(value.as_ptr(), value.len());
+        }
+    }
+}
+
+/// Asks for the cache lines of so many bytes, of the first `PREFETCH_BYTES_MAX` at most, wherever they are.
+#[inline]
+fn prefetch_bytes(at: *const u8, bytes: usize) {
+    for offset in (0..bytes.min(PREFETCH_BYTES_MAX)).step_by(CACHE_LINE_BYTES) {
+        prefetch(at.wrapping_add(offset));
     }
 }

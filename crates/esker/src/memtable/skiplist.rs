@@ -290,15 +290,21 @@ impl Skiplist {
         Row(unsafe { link(node, 0) }.next.load(Ordering::Acquire))
     }
 
-    /// [`next`](Self::next) for scans: fetches the one behind it ahead of time.
+    /// [`next`](Self::next) for scans: fetches the nodes ahead before they are needed, in two steps. What it reads here
+    /// it asked for in the step before.
     #[inline]
     pub(super) fn next_in_scan(&self, node: Row) -> Row {
         let next = self.next(node);
-        if !next.is_null() {
-            // SAFETY: as in `next`.
-            let behind = unsafe { link(next, 0) }.next.load(Ordering::Relaxed);
-            prefetch(behind.cast::<Link>().wrapping_sub(1));
-            prefetch(behind.cast::<u8>().wrapping_add(48));
+        if next.is_null() {
+            return next;
+        }
+        let behind = self.next(next);
+        if !behind.is_null() {
+            // SAFETY: a node of this list, reached through a link.
+            unsafe { behind.prefetch_value() };
+            let ahead = self.next(behind).0;
+            prefetch(ahead.cast::<Link>().wrapping_sub(1));
+            prefetch(ahead.cast::<u8>().wrapping_add(48));
         }
         next
     }
