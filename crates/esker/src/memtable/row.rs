@@ -10,7 +10,7 @@
 //! find those within few pages and cache lines; the row ends with a pointer instead (8 bytes, not aligned).
 
 use super::arena::Arena;
-use super::sync::prefetch;
+use super::prefetch::prefetch;
 use crate::key::{TRAILER_LEN, trailer, user_key};
 
 /// Bytes from which a value lies apart from its row (see `docs/decisions/0002-memtable.md`).
