@@ -70,11 +70,12 @@ fn options(variant: &str, settings: &OpenSettings) -> Options {
         Profile::Read => (32, 2),
     };
     let memtable_bytes = (settings.memory_bytes / share).clamp(MIB, 256 * MIB);
-    let budget = if variant == "buffered" {
+    let budget = match settings.profile {
         // The page cache needs room too.
-        settings.memory_bytes / 2
-    } else {
-        settings.memory_bytes * 3 / 4
+        _ if variant == "buffered" => settings.memory_bytes / 2,
+        Profile::Read => settings.memory_bytes * 3 / 4,
+        // Jobs have buffers beside the budget, and the allocator keeps more than is in use while it changes hands.
+        _ => settings.memory_bytes * 5 / 8,
     };
     let bulk = settings.profile == Profile::BulkRandom;
     let (upper, rest) = settings.compression.levels(settings.profile);

@@ -141,6 +141,12 @@ impl Core {
         self.pipeline.exclusive(section)
     }
 
+    /// Memory of all memtables at which writers wait: a quarter more than the setting, from which on the largest is sealed.
+    pub fn memtables_bytes_limit(&self) -> u64 {
+        let setting = self.options.memtables_bytes_resolved();
+        setting.saturating_add(setting / 4)
+    }
+
     /// Memory that memtables hold, in bytes.
     pub fn memtable_bytes(&self) -> u64 {
         let families = self.families.load();
@@ -167,24 +173,25 @@ impl Core {
 
     fn share_memory_beside(&self, table_bytes: u64) {
         let budget = self.options.memory_budget_bytes;
-        // What memtables hold, and what they will hold when those that take writes are full.
-        let (mut held, mut expected) = (self.arena_pool.free_bytes() as u64, 0);
+        // What memtables hold, and what they may come to hold. That is set aside from the start, not when writes come:
+        // blocks that a full cache gives up lie scattered, and the allocator gets little memory for memtables out of them.
+        let (mut held, mut reserved) = (self.arena_pool.free_bytes() as u64, 0_u64);
         for family in self.families.load().by_id.values() {
-            let view = family.view();
+            let (view, options) = (family.view(), family.options());
             let sealed = view.sealed.iter().map(|sealed| &sealed.table);
-            let sealed_bytes: u64 = sealed.map(|table| table.approximate_bytes() as u64).sum();
-            let active_bytes = view.active.table.approximate_bytes() as u64;
-            let is_written = !(view.active.table.is_empty() && view.sealed.is_empty());
-            let full_bytes = if is_written {
-                family.options().memtable_bytes
-            } else {
-                0
-            };
-            held += sealed_bytes + active_bytes;
-            expected += sealed_bytes + active_bytes.max(full_bytes);
+            held += sealed.map(|table| table.approximate_bytes() as u64).sum::<u64>();
+            held += view.active.table.approximate_bytes() as u64;
+            let full_bytes = options.memtable_bytes.saturating_mul(options.memtables_max as u64);
+            // What their chunks leave free comes on top.
+            reserved = reserved.saturating_add(full_bytes.saturating_add(full_bytes / 4));
         }
+        let reserved = if self.options.read_only {
+            0
+        } else {
+            reserved.min(self.memtables_bytes_limit())
+        };
         // Memtables grow into the free chunks of the pool first.
-        let taken = held.max(expected) + table_bytes;
+        let taken = held.max(reserved) + table_bytes;
         let capacity = budget.saturating_sub(taken).max(budget / 16);
         self.tables.block_cache().set_capacity(capacity);
     }

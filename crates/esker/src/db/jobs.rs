@@ -139,6 +139,7 @@ impl Core {
             bytes += file.size_bytes;
             edit.add(0, Arc::new(file));
         }
+        self.open_ahead(family, &edit);
         {
             let mut manifest = self.manifest.lock();
             if family.dropped() {
@@ -237,6 +238,7 @@ impl Core {
             for file in files {
                 edit.add(plan.level_out, Arc::new(file));
             }
+            self.open_ahead(family, &edit);
             self.install(family, &edit, true)?;
             self.metrics.compactions.add(1);
             self.metrics.compaction_read_bytes.add(plan.input_bytes());
@@ -267,6 +269,13 @@ impl Core {
             idle + 1
         };
         threads.clamp(1, self.options.subcompactions_max)
+    }
+
+    /// Opens new tables before readers come to them. One that can't be opened now says why to whoever reads it.
+    fn open_ahead(&self, family: &Family, edit: &VersionEdit) {
+        for (_, file) in &edit.added {
+            let _ = self.tables.get(file, &family.order);
+        }
     }
 
     /// Makes a compaction's result part of the database.

@@ -136,7 +136,8 @@ fn open_core(
         database_id,
         options.open_files_max,
     ));
-    let arena_pool = MemtableArenaPool::new(options.memtables_bytes_resolved() as usize);
+    // What flushes give back is what the next memtables take.
+    let arena_pool = MemtableArenaPool::new(options.memtables_bytes_resolved() as usize / 2);
 
     let mut family_options = BTreeMap::new();
     for family in state.families() {

@@ -15,6 +15,9 @@ use crate::metrics::Metrics;
 use crate::sstable::{Table, TableOpenOptions};
 use crate::sync::Mutex;
 
+/// Tables that can be opened at the same time, if their numbers fall apart.
+const OPENING: usize = 16;
+
 /// Opens tables and bounds how many are open.
 #[derive(Debug)]
 pub struct Tables {
@@ -25,6 +28,9 @@ pub struct Tables {
     mode: IoMode,
     database_id: u64,
     open_max: usize,
+    /// Who opens a table holds one of these, by the table's number, so that many readers that miss it at once don't all
+    /// read its index and filter.
+    opening: [Mutex<()>; OPENING],
     /// Open tables in the order in which they were opened: a clock's hand takes from the front.
     open: Mutex<VecDeque<Weak<FileMeta>>>,
     /// What they took when they were last counted, and what was opened since.
@@ -50,6 +56,7 @@ impl Tables {
             mode,
             database_id,
             open_max,
+            opening: std::array::from_fn(|_| Mutex::new(())),
             open: Mutex::new(VecDeque::new()),
             noted_bytes: AtomicU64::new(0),
         }
@@ -130,12 +137,13 @@ impl Tables {
     }
 
     fn open(&self, file: &Arc<FileMeta>, order: &KeyOrder) -> Result<Arc<Table>> {
-        let table = self.open_apart(file, order, self.mode)?;
-        let mut open = self.open.lock();
+        let _alone = self.opening[file.number as usize % OPENING].lock();
         // Another thread may have been faster.
         if let Some(table) = file.table.get() {
             return Ok(table);
         }
+        let table = self.open_apart(file, order, self.mode)?;
+        let mut open = self.open.lock();
         file.table.set(Arc::clone(&table));
         // Until memory is shared out anew, the block cache makes room for it.
         let bytes = table.memory_bytes() as u64;
