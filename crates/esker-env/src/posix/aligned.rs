@@ -1,4 +1,4 @@
-//! Memory aligned as direct I/O demands.
+//! Memory aligned as direct I/O demands; the only `unsafe` of this crate.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::fmt;

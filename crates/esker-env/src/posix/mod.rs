@@ -8,7 +8,6 @@
 //! | `in_flight` | the threads that keep several direct writes under way |
 //! | `read_many`, `uring` | many reads at once |
 //! | `aligned`, `pool` | the aligned memory that direct I/O asks for, and its reuse |
-//! | `huge_pages` | huge pages for memory that is read at random |
 //! | `lock` | exclusive locks |
 //! | `machine` | clock, randomness, threads |
 
@@ -17,7 +16,6 @@ mod buffered;
 mod direct_read;
 mod direct_write;
 mod fs;
-mod huge_pages;
 mod in_flight;
 mod lock;
 mod machine;
@@ -32,7 +30,6 @@ mod uring;
 use std::sync::Arc;
 
 pub use fs::PosixFs;
-pub use huge_pages::{HUGE_PAGE_BYTES, advise_huge_pages};
 pub use machine::{SystemClock, SystemRandom, SystemThreads};
 
 use crate::Env;

@@ -1,8 +1,7 @@
 //! Memory of a memtable: bump allocation in chunks that outlive it.
 //!
 //! A fresh page costs a page fault (about 0.25 us per 4 KiB, more than copying the rows into it), so chunks go back to a
-//! [`MemtableArenaPool`] when their memtable is dropped and serve the next one. The largest, which hold nearly all rows
-//! of a usual memtable, ask for huge pages: searches read at random, and miss the TLB otherwise.
+//! [`MemtableArenaPool`] when their memtable is dropped and serve the next one.
 //!
 //! An arena fills two chunks side by side, one with rows and one with long values, so that rows lie densely.
 //!
@@ -22,8 +21,6 @@
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
 use std::sync::Arc;
-
-use esker_env::posix::{HUGE_PAGE_BYTES, advise_huge_pages};
 
 use crate::sync::{AtomicPtr, AtomicUsize, Mutex, Ordering};
 
@@ -47,13 +44,8 @@ unsafe impl Send for Chunk {}
 
 impl Chunk {
     fn new(bytes: usize, class: Option<usize>) -> Self {
-        // Pages of their own, so that no other allocation shares a chunk's cache lines; of the largest chunks, huge ones.
-        let huge = class.is_some() && bytes.is_multiple_of(HUGE_PAGE_BYTES);
-        let align = match class {
-            Some(_) if huge => HUGE_PAGE_BYTES,
-            Some(_) => 1 << CHUNK_BITS_MIN,
-            None => 64,
-        };
+        // Pages of their own, so that no other allocation shares a chunk's cache lines.
+        let align = if class.is_some() { 1 << CHUNK_BITS_MIN } else { 64 };
         let Ok(layout) = Layout::from_size_align(bytes, align) else {
             handle_alloc_error(Layout::new::<u8>());
         };
@@ -61,10 +53,6 @@ impl Chunk {
         let Some(base) = NonNull::new(unsafe { alloc(layout) }) else {
             handle_alloc_error(layout);
         };
-        if huge {
-            // SAFETY: just allocated with this size, and ours alone; what is uninitialised may be so.
-            advise_huge_pages(unsafe { std::slice::from_raw_parts_mut(base.as_ptr().cast(), bytes) });
-        }
         Self { base, layout, class }
     }
 }
