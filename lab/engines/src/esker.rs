@@ -74,7 +74,9 @@ fn options(variant: &str, settings: &OpenSettings) -> Options {
         // The page cache needs room too.
         _ if variant == "buffered" => settings.memory_bytes / 2,
         Profile::Read => settings.memory_bytes * 3 / 4,
-        // Jobs have buffers beside the budget, and the allocator keeps more than is in use while it changes hands.
+        // Jobs have buffers beside the budget, and the allocator keeps more than is in use while it changes hands: most
+        // where many threads read into the cache while others write.
+        Profile::Mixed => settings.memory_bytes / 2,
         _ => settings.memory_bytes * 5 / 8,
     };
     let bulk = settings.profile == Profile::BulkRandom;
