@@ -1,10 +1,12 @@
-//! Integers as bytes: little-endian fixed widths and LEB128 varints.
+//! Integers as bytes, little-endian or as LEB128 varints; checksums; compression.
 //!
 //! Decoding never panics: what is cut short or over-long is `None`, and the caller names the file and offset.
 
 mod checksum;
+mod compress;
 
-pub use checksum::checksum;
+pub use checksum::{checksum, place_mask};
+pub use compress::{Compressor, RAW_LEN_MAX, decompress, decompress_into};
 
 /// The longest encoding of a `u64` varint, in bytes.
 pub const VARINT_LEN_MAX: usize = 10;

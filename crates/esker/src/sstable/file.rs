@@ -6,11 +6,11 @@ use std::sync::Arc;
 use esker_env::RandomFile;
 
 use super::block::{Block, BlockKind};
-use super::compress::decompress;
 use super::filter::is_filter;
 use super::format::{BLOCK_TRAILER_LEN, BlockHandle, check_block};
 use super::options::TableReadOptions;
 use crate::cache::{BlockCache, BlockKey, SharedBytes, zeroed};
+use crate::codec::decompress;
 use crate::error::{Error, Result};
 use crate::metrics::Metrics;
 use crate::options::Compression;

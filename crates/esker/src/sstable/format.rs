@@ -1,6 +1,6 @@
 //! The fixed parts of the format: header, footer, block handles and block trailers.
 
-use crate::codec::{checksum, put_varint, take_u32, take_u64, take_varint};
+use crate::codec::{checksum, place_mask, put_varint, take_u32, take_u64, take_varint};
 use crate::error::{Error, ErrorKind, Result};
 use crate::options::Compression;
 
@@ -206,16 +206,6 @@ impl Footer {
         footer.index_partitioned = flags & FLAG_INDEX_PARTITIONED != 0;
         Some(Ok(footer))
     }
-}
-
-/// What is XORed into the checksum of the block at `offset`: a block that was written to, or read from, another
-/// place or another file does not pass. It is apart from the CRC, so that a block can be copied whole to another
-/// place by changing four bytes.
-#[inline]
-fn place_mask(file_id: u64, offset: u64) -> u32 {
-    let mixed =
-        (file_id ^ offset.rotate_left(32) ^ 0x9e37_79b9_7f4a_7c15).wrapping_mul(0xd6e8_feb8_6659_fd93);
-    (mixed >> 32) as u32 ^ mixed as u32
 }
 
 /// Appends the trailer of the block `out[start..]`, which will lie at `offset`.

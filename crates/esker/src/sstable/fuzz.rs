@@ -8,12 +8,12 @@ use std::sync::Arc;
 use esker_env::RandomFile;
 
 use super::block::{Block, BlockBuilder};
-use super::compress::{Compressor, decompress};
 use super::filter::{build_filter, filter_hash, filter_may_contain, is_filter};
 use super::format::{FOOTER_LEN, Footer, mend_block, mend_ends};
 use super::options::{CursorOptions, Purpose, TableOpenOptions, TableReadOptions};
 use super::table::Table;
 use crate::cache::{BlockCache, SharedBytes};
+use crate::codec::{Compressor, decompress};
 use crate::key::{Cursor, KeyOrder, SEQUENCE_MAX, ValueKind, internal_key};
 use crate::metrics::Metrics;
 use crate::options::Compression;

@@ -6,7 +6,6 @@
 //! |---|---|
 //! | `format` | header, footer, handles, block trailers |
 //! | `block` | sorted blocks that are searched where they lie |
-//! | `compress` | compression of blocks |
 //! | `filter` | cache-line-blocked bloom filters |
 //! | `prefix` | the keys of one prefix |
 //! | `index` | partitions of separators and handles |
@@ -24,7 +23,6 @@
 
 mod batch;
 mod block;
-mod compress;
 mod cursor;
 mod file;
 mod filter;

@@ -10,13 +10,13 @@ use std::path::{Path, PathBuf};
 use esker_env::WriteFile;
 
 use super::block::BlockBuilder;
-use super::compress::Compressor;
 use super::filter_builder::FilterBuilder;
 use super::format::{BLOCK_TRAILER_LEN, BlockHandle, FOOTER_LEN, Footer, encode_header, seal_block};
 use super::index::{IndexBuilder, Partition, separator, successor};
 use super::options::TableOptions;
 use super::properties::TableProperties;
 use super::tombstones::{RawRangeTombstone, encode_tombstones};
+use crate::codec::Compressor;
 use crate::error::{Error, Result};
 use crate::key::{KEY_LEN_MAX, SEQUENCE_MAX, Sequence, VALUE_LEN_MAX, ValueKind, internal_key, parse_key};
 use crate::options::Compression;

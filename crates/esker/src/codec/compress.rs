@@ -1,4 +1,4 @@
-//! Compression of blocks, with contexts that are kept between blocks and bounds against decompression bombs.
+//! Compression of blocks and values, with contexts that are kept between them and bounds against decompression bombs.
 //!
 //! A compressed block is `varint raw length | compressed bytes`.
 
@@ -8,8 +8,7 @@ use std::sync::Arc;
 use flate2::{Decompress, FlushCompress, FlushDecompress, Status};
 use lz4_flex::block::CompressTable;
 
-use crate::cache::zeroed;
-use crate::codec::{put_varint, take_varint, varint_len};
+use super::{put_varint, take_varint, varint_len};
 use crate::options::Compression;
 
 /// Blocks larger than this are stored as they are, and none is decompressed to more: the bound on what a damaged or
@@ -103,7 +102,23 @@ thread_local! {
 /// Decompresses a block's stored bytes; `None` if they are not what `kind` would have written.
 pub fn decompress(kind: Compression, stored: &[u8]) -> Option<Arc<[u8]>> {
     let mut input = stored;
-    let raw_len = usize::try_from(take_varint(&mut input)?).ok()?;
+    let raw_len = take_raw_len(kind, &mut input)?;
+    let mut raw: Arc<[u8]> = std::iter::repeat_n(0, raw_len).collect();
+    decompress_exact(kind, input, Arc::get_mut(&mut raw)?)?;
+    Some(raw)
+}
+
+/// As [`decompress`], into a buffer that is used again. What it holds afterwards is undefined if this gives `None`.
+pub fn decompress_into(kind: Compression, stored: &[u8], raw: &mut Vec<u8>) -> Option<()> {
+    let mut input = stored;
+    let raw_len = take_raw_len(kind, &mut input)?;
+    raw.resize(raw_len, 0);
+    decompress_exact(kind, input, raw)
+}
+
+/// Reads the raw length at the front, and refuses one that the bytes behind it can't reach.
+fn take_raw_len(kind: Compression, input: &mut &[u8]) -> Option<usize> {
+    let raw_len = usize::try_from(take_varint(input)?).ok()?;
     // The densest that each format can be, so that a small block can't claim to be a large one. zstd has no such
     // bound.
     let ratio_max = match kind {
@@ -112,11 +127,13 @@ pub fn decompress(kind: Compression, stored: &[u8]) -> Option<Arc<[u8]>> {
         Compression::Lz4 => 256,
         Compression::Zlib => 1040,
     };
-    if raw_len > RAW_LEN_MAX || raw_len > input.len().saturating_mul(ratio_max).saturating_add(64) {
-        return None;
-    }
-    let mut raw = zeroed(raw_len);
-    let out = Arc::get_mut(&mut raw)?;
+    let reachable = input.len().saturating_mul(ratio_max).saturating_add(64);
+    (raw_len <= RAW_LEN_MAX.min(reachable)).then_some(raw_len)
+}
+
+/// Decompresses `input` into all of `out`.
+fn decompress_exact(kind: Compression, input: &[u8], out: &mut [u8]) -> Option<()> {
+    let raw_len = out.len();
     let written = match kind {
         Compression::None => return None,
         Compression::Snappy => {
@@ -143,7 +160,7 @@ pub fn decompress(kind: Compression, stored: &[u8]) -> Option<Arc<[u8]>> {
             }
         })?,
     };
-    (written == raw_len).then_some(raw)
+    (written == raw_len).then_some(())
 }
 
 #[cfg(test)]
@@ -172,6 +189,9 @@ mod tests {
                         prop_assert!(stored.len() <= words.len() - words.len() / 8);
                         let raw = decompress(kind, stored);
                         prop_assert_eq!(raw.as_deref(), Some(words.as_slice()));
+                        let mut again = vec![9; 700];
+                        prop_assert_eq!(decompress_into(kind, stored, &mut again), Some(()));
+                        prop_assert_eq!(&again, &words);
                     }
                 }
             }
