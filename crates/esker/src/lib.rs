@@ -10,7 +10,7 @@
 //! | what flushes and compactions keep of their rows | `rewrite` |
 //! | its way to read | `read` |
 //! | what a reader pins | `snapshot` `version` |
-//! | where data is | `memtable` `wal` `sstable` |
+//! | where data is | `memtable` `wal` `sstable` `blob` |
 //! | its parts | `batch` `cache` |
 //! | words | `key` `codec` `metrics` `options` `merge` `error` |
 //! | what threads meet by | `sync` |
@@ -20,6 +20,8 @@
 pub mod background;
 #[doc(hidden)]
 pub mod batch;
+#[doc(hidden)]
+pub mod blob;
 #[doc(hidden)]
 pub mod cache;
 #[doc(hidden)]

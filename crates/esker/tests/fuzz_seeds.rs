@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use esker::batch::{RawBatch, fuzz_decode};
+use esker::blob::{BlobPointer, BlobWriter, FUZZ_IDS, fuzz_file};
 use esker::key::{ValueKind, internal_key};
 use esker::sstable::{
     BlockBuilder, TableOptions, TableWriter, fuzz_block, fuzz_compression, fuzz_filter, fuzz_table,
@@ -192,6 +193,61 @@ fn filters() {
         ("tail", vec![0; 5]),
     ];
     check("sstable_filter", &seeds, fuzz_filter);
+}
+
+fn blob_file(compression: Compression) -> Vec<u8> {
+    file(|file| {
+        let path = Path::new("000022.blob");
+        let mut writer = BlobWriter::new(file, path, FUZZ_IDS.0, FUZZ_IDS.1, compression).expect("empty");
+        for len in [0, 300, 40] {
+            writer.add(&vec![b'v'; len]).expect("added");
+        }
+        writer.finish(true).expect("written");
+    })
+}
+
+#[test]
+fn blob_files() {
+    let plain = blob_file(Compression::None);
+    let mut pointer = Vec::new();
+    BlobPointer {
+        file: 300,
+        offset: 1 << 40,
+        bytes: 809,
+    }
+    .encode_into(&mut pointer);
+    let mut flipped = plain.clone();
+    flipped[60] ^= 1;
+    let seeds = vec![
+        ("plain", flagged(false, &plain)),
+        ("lz4", flagged(true, &blob_file(Compression::Lz4))),
+        ("zstd", flagged(true, &blob_file(Compression::Zstd))),
+        ("cut", flagged(true, &plain[..plain.len() - 5])),
+        ("flipped", flagged(false, &flipped)),
+        ("mended", flagged(true, &flipped)),
+        ("pointer", flagged(false, &pointer)),
+    ];
+    let read = |bytes: &[u8]| {
+        bytes
+            .split_first()
+            .map_or(0, |(first, rest)| fuzz_file(rest, first % 2 == 1))
+    };
+    check("blob", &seeds, |bytes| {
+        read(bytes);
+    });
+    let records: Vec<_> = seeds.iter().map(|(name, bytes)| (*name, read(bytes))).collect();
+    assert_eq!(
+        records,
+        [
+            ("plain", 3),
+            ("lz4", 3),
+            ("zstd", 3),
+            ("cut", 0),
+            ("flipped", 1),
+            ("mended", 3),
+            ("pointer", 0)
+        ]
+    );
 }
 
 fn table(extractor: Option<PrefixExtractor>, partition_bytes: usize, tombstones: bool) -> Vec<u8> {
