@@ -25,7 +25,12 @@ pub fn options() -> Options {
         wal_recycle_count: RECYCLED,
         compaction_threads: 1,
         subcompactions_max: 1,
-        default_column_family: family_options(),
+        default_column_family: ColumnFamilyOptions {
+            // Values lie in blob files in this family, and in tables in all others.
+            blob_value_bytes_min: 16,
+            blob_space_percent: 120,
+            ..family_options()
+        },
         ..Options::default()
     }
 }
@@ -38,6 +43,7 @@ pub fn family_options() -> ColumnFamilyOptions {
         level_base_bytes: 64 << 10,
         file_bytes: 16 << 10,
         level0_compaction_trigger: 2,
+        blob_value_bytes_min: 0,
         ..ColumnFamilyOptions::default()
     }
 }
@@ -313,19 +319,21 @@ fn check_files_now(fs: &MemFs, db: &Db) -> std::result::Result<(), String> {
         .list(Path::new(DIR))
         .map_err(|error| format!("can't list: {error}"))?;
     let count = |suffix: &str| names.iter().filter(|name| name.ends_with(suffix)).count();
-    let mut tables = 0;
+    let (mut tables, mut blobs) = (0, 0);
     for name in db.column_family_names() {
         let family = db.column_family(&name).map_err(|error| format!("{error:?}"))?;
-        let files = db
-            .property(&family, "files")
-            .map_err(|error| format!("{error:?}"))?;
-        tables += files.parse::<usize>().map_err(|error| format!("{error}"))?;
+        let number = |name: &str| {
+            let text = db.property(&family, name).map_err(|error| format!("{error:?}"))?;
+            text.parse::<usize>().map_err(|error| format!("{error}"))
+        };
+        tables += number("files")?;
+        blobs += number("blob-files")?;
     }
     let manifests = names.iter().filter(|name| name.starts_with("MANIFEST-")).count();
     let known = |name: &str| {
         name == "CURRENT" || name == "LOCK" || name.starts_with("MANIFEST-") || {
             let suffix = name.split_once('.').map_or("", |(_, suffix)| suffix);
-            ["sst", "wal", "wal.damaged"].contains(&suffix)
+            ["sst", "blob", "wal", "wal.damaged"].contains(&suffix)
         }
     };
     let strange: Vec<_> = names.iter().filter(|name| !known(name)).collect();
@@ -333,6 +341,7 @@ fn check_files_now(fs: &MemFs, db: &Db) -> std::result::Result<(), String> {
     let wals = count(".wal");
     if manifests == 1
         && count(".sst") == tables
+        && count(".blob") == blobs
         && strange.is_empty()
         && wals <= 4 + RECYCLED
         && count(".damaged") >= kept
@@ -340,8 +349,9 @@ fn check_files_now(fs: &MemFs, db: &Db) -> std::result::Result<(), String> {
         return Ok(());
     }
     Err(format!(
-        "{tables} tables are in use, {} are there; {manifests} manifests; {wals} segments; strange: {strange:?}; {names:?}",
-        count(".sst")
+        "{tables} tables and {blobs} blob files are in use, {} and {} are there; {manifests} manifests; {wals} segments; strange: {strange:?}; {names:?}",
+        count(".sst"),
+        count(".blob")
     ))
 }
 

@@ -64,6 +64,9 @@ impl FamilySettings {
             level_size_multiplier: 2 + rng.below(9) as u32,
             levels: 2 + rng.below(6),
             file_bytes: 16 << 10,
+            blob_value_bytes_min: rng.pick(&[0, 0, 1, 8, 30]),
+            blob_compression: rng.pick(&compressions),
+            blob_space_percent: rng.pick(&[110, 150, 1000]),
         };
         Self {
             options,
@@ -81,13 +84,15 @@ impl FamilySettings {
     pub fn change(&mut self, number: u64) -> (&'static str, String) {
         let mut rng = Rng::new(number);
         let options = &mut self.options;
-        let (name, value) = match rng.below(7) {
+        let (name, value) = match rng.below(9) {
             0 => ("filter_bits_per_key", rng.pick(&[0, 5, 10]).to_string()),
             1 => ("block_bytes", rng.pick(&[512, 2048]).to_string()),
             2 => ("compaction_style", rng.pick(&["leveled", "manual"]).to_owned()),
             3 => ("level0_compaction_trigger", (1 + rng.below(4)).to_string()),
             4 => ("level_size_multiplier", (2 + rng.below(9)).to_string()),
             5 => ("memtables_max", (2 + rng.below(3)).to_string()),
+            6 => ("blob_value_bytes_min", rng.pick(&[0, 1, 10, 40]).to_string()),
+            7 => ("blob_space_percent", rng.pick(&[110, 200]).to_string()),
             _ => ("file_bytes", rng.pick(&["16KiB", "32KiB"]).to_owned()),
         };
         if let Err(error) = options.set(name, &value) {

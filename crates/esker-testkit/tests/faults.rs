@@ -640,17 +640,29 @@ fn a_manifest_that_rolls_over_is_whole_at_every_moment() {
 
 #[test]
 fn a_damaged_block_is_named_and_the_others_can_be_read() {
+    for (family, suffix) in [("in tables", ".sst"), ("default", ".blob")] {
+        damage_of(family, suffix);
+    }
+}
+
+fn damage_of(family: &str, suffix: &str) {
     let mut bench = Bench::new("a_damaged_block");
-    bench.fill("default", 0..40);
+    bench
+        .db
+        .create_column_family("in tables", family_options())
+        .unwrap();
+    bench.fill(family, 0..40);
+    let handle = bench.family(family);
     bench.db.flush().unwrap();
-    bench.db.compact_range(None, None).unwrap();
+    bench.db.compact_range_cf(&handle, None, None).unwrap();
     bench.db.close().unwrap();
-    let table = files(&bench.mem, ".sst").remove(0);
+    let table = files(&bench.mem, suffix).remove(0);
     change(&bench.mem, &table, |bytes| bytes[600] ^= 1);
     let db = open(&bench.env, options()).unwrap();
+    let handle = db.column_family(family).unwrap();
     let mut failed = 0;
-    for (key, value) in &bench.acknowledged["default"] {
-        match db.get(key) {
+    for (key, value) in &bench.acknowledged[family] {
+        match db.get_cf(&handle, key) {
             Ok(found) => assert!(found.as_deref() == Some(value)),
             Err(error) => {
                 failed += 1;
@@ -665,22 +677,29 @@ fn a_damaged_block_is_named_and_the_others_can_be_read() {
 
 #[test]
 fn a_read_that_fails_is_named_and_can_be_repeated() {
-    let mut bench = Bench::new("a_read_that_fails");
-    bench.fill("default", 0..40);
-    bench.db.flush().unwrap();
-    bench.db.close().unwrap();
-    bench.db = open(&bench.env, options()).unwrap();
-    bench.db.get(b"key0030").unwrap();
-    bench.faults.add(Rule::new(Op::Read, Fault::Eio).on_path(".sst"));
-    let error = bench.db.get(b"key0000").unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Io);
-    assert!(
-        error
-            .file()
-            .is_some_and(|path| path.extension().is_some_and(|ext| ext == "sst")),
-        "{error:?}"
-    );
-    bench.check();
+    for (family, suffix) in [("in tables", ".sst"), ("default", ".blob")] {
+        let mut bench = Bench::new("a_read_that_fails");
+        bench
+            .db
+            .create_column_family("in tables", family_options())
+            .unwrap();
+        bench.fill(family, 0..40);
+        bench.db.flush().unwrap();
+        bench.db.close().unwrap();
+        bench.db = open(&bench.env, options()).unwrap();
+        let handle = bench.family(family);
+        bench.db.get_cf(&handle, b"key0030").unwrap();
+        bench.faults.add(Rule::new(Op::Read, Fault::Eio).on_path(suffix));
+        let error = bench.db.get_cf(&handle, b"key0000").unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Io);
+        assert!(
+            error
+                .file()
+                .is_some_and(|path| path.to_string_lossy().ends_with(suffix)),
+            "{error:?}"
+        );
+        bench.check();
+    }
 }
 
 #[test]

@@ -31,6 +31,8 @@ pub struct Debt {
     pub compaction_bytes: u64,
     /// Debt in bytes from which on it counts.
     pub compaction_bytes_soft: u64,
+    /// Dead bytes in blob files beyond those allowed, as a part of those.
+    pub blob_excess: f64,
 }
 
 impl Debt {
@@ -40,7 +42,7 @@ impl Debt {
         let files = (self.level0_files - self.level0_trigger as f64) / span as f64;
         let soft = self.compaction_bytes_soft.max(1) as f64;
         let bytes = (self.compaction_bytes as f64 - soft) / (3.0 * soft);
-        files.max(bytes).clamp(0.0, 1.0)
+        files.max(bytes).max(self.blob_excess).clamp(0.0, 1.0)
     }
 }
 
@@ -133,6 +135,7 @@ mod tests {
             level0_files_max: 20,
             compaction_bytes: 0,
             compaction_bytes_soft: 1,
+            blob_excess: 0.0,
         }
     }
 

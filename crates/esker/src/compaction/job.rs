@@ -16,7 +16,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::key::{Cursor, FragmentedTombstones, KeyOrder, SEQUENCE_MAX, Sequence, ValueKind, internal_key};
 use crate::metrics::Metrics;
 use crate::read::MergingCursor;
-use crate::rewrite::{OutputContext, Outputs, Rows, Rules, carried_tombstones};
+use crate::rewrite::{self, Fetch, OutputContext, Outputs, Rows, Rules, Written, carried_tombstones};
 use crate::sstable::{CursorOptions, Purpose, Table, TableReadOptions};
 use crate::version::{FileMeta, Tables, Version};
 
@@ -52,8 +52,8 @@ pub struct Job<'a> {
     pub metrics: &'a Metrics,
 }
 
-/// Runs a merge; gives the new files in key order, complete and synced. On an error nothing is left behind.
-pub fn run(job: &Job<'_>) -> Result<Vec<FileMeta>> {
+/// Runs a merge; gives the new files, complete and synced. On an error nothing is left behind.
+pub fn run(job: &Job<'_>) -> Result<Written> {
     let order = job.version.order();
     let mut levels = Vec::new();
     let mut tombstones = Vec::new();
@@ -111,11 +111,11 @@ pub fn run(job: &Job<'_>) -> Result<Vec<FileMeta>> {
         let result = result.into_inner();
         finished.push(result.unwrap_or_else(|| Err(Error::bug("a part of a compaction did not run")))?);
     }
-    let mut files = Vec::new();
+    let mut written = Written::default();
     for part in finished {
-        files.extend(part.commit()?);
+        written.append(part.commit()?);
     }
-    Ok(files)
+    Ok(written)
 }
 
 type OpenFile = (Arc<FileMeta>, Arc<Table>);
@@ -143,7 +143,7 @@ struct Finished<'a> {
 }
 
 impl Finished<'_> {
-    fn commit(self) -> Result<Vec<FileMeta>> {
+    fn commit(self) -> Result<Written> {
         self.outputs.finish()
     }
 }
@@ -214,6 +214,10 @@ fn run_range<'a>(job: &'a Job<'a>, inputs: &Inputs, range: Range<'_>) -> Result<
         end: range.end.map(<[u8]>::to_vec),
         merge_operator: family.merge_operator.clone(),
         filter: None,
+        fetch: job.output.blobs.as_ref().map(|inputs| {
+            let fetch: Fetch<'_> = Box::new(|pointer| rewrite::fetch(inputs, pointer));
+            fetch
+        }),
     };
     let mut below = Below::new(job.version, job.plan.level_out);
     // A merge within level 0 leaves older files of level 0 beside it.

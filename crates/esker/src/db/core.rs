@@ -24,7 +24,7 @@ use crate::metrics::Metrics;
 use crate::options::Options;
 use crate::rewrite::Throttle;
 use crate::snapshot::{Published, SnapshotList};
-use crate::version::{Family, FileKind, Graveyard, Tables};
+use crate::version::{Family, Graveyard, Tables};
 use crate::wal::{WalSegments, WalWriter};
 
 /// All column families, looked up by the leader and by jobs without a lock.
@@ -196,12 +196,12 @@ impl Core {
         self.tables.block_cache().set_capacity(capacity);
     }
 
-    /// Removes the files of SSTables that no version refers to any more.
-    pub fn bury_dead_tables(&self) {
-        for number in self.graveyard.drain() {
-            let path = FileKind::Table(number).path(&self.dir);
+    /// Removes the SSTables and blob files that no version refers to any more.
+    pub fn bury_dead_files(&self) {
+        for file in self.graveyard.drain() {
+            let path = file.path(&self.dir);
             if let Err(error) = self.env.fs.remove(&path) {
-                tracing::warn!(%error, path = %path.display(), "can't remove an obsolete SSTable");
+                tracing::warn!(%error, path = %path.display(), "can't remove an obsolete file");
             }
         }
     }

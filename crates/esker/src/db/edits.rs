@@ -9,7 +9,7 @@ use esker_env::Fs;
 use super::core::Core;
 use crate::error::{Error, ErrorKind, Result};
 use crate::version::manifest::ManifestWriter;
-use crate::version::{ColumnFamilyRecord, FileKind, FileMeta, VersionEdit, VersionState};
+use crate::version::{ColumnFamilyRecord, FileKind, VersionEdit, VersionState};
 
 /// What the manifest says, and the file that says it.
 pub(super) struct Manifest {
@@ -18,8 +18,8 @@ pub(super) struct Manifest {
     pub state: VersionState,
     /// `None`: the last append failed, so the file's end is unknown; the next edit starts a fresh manifest.
     writer: Option<ManifestWriter>,
-    /// Tables of edits that failed: the abandoned manifest may name them, and is the live one until the next.
-    doubtful: Vec<u64>,
+    /// Files of edits that failed: the abandoned manifest may name them, and is the live one until the next.
+    doubtful: Vec<FileKind>,
     closed: bool,
 }
 
@@ -91,10 +91,8 @@ impl Manifest {
         self.state.next_file_number = self.state.next_file_number.max(number + 1);
         let writer = ManifestWriter::create(Arc::clone(&self.fs), &self.dir, number, &self.state)?;
         self.writer = Some(writer);
-        let tables = std::mem::take(&mut self.doubtful)
-            .into_iter()
-            .map(FileKind::Table);
-        for dead in old.into_iter().chain(tables) {
+        let doubtful = std::mem::take(&mut self.doubtful);
+        for dead in old.into_iter().chain(doubtful) {
             let path = dead.path(&self.dir);
             if let Err(error) = self.fs.remove(&path) {
                 tracing::warn!(%error, path = %path.display(), "can't remove a dead file");
@@ -103,7 +101,7 @@ impl Manifest {
         Ok(())
     }
 
-    /// Makes sure that the live manifest is known to say what is in force. A job that writes tables calls it first,
+    /// Makes sure that the live manifest is known to say what is in force. A job that writes files calls it first,
     /// so that a manifest that keeps failing does not cost new files with every attempt.
     pub fn make_certain(&mut self, fresh_number: impl FnOnce() -> u64) -> Result<()> {
         match self.writer {
@@ -112,14 +110,14 @@ impl Manifest {
         }
     }
 
-    /// Gives up the tables of an edit that failed: removes them, once the live manifest is known not to name them.
-    pub fn discard<'a>(&mut self, files: impl Iterator<Item = &'a FileMeta>) {
-        self.doubtful.extend(files.map(|file| file.number));
+    /// Gives up the files of an edit that failed: removes them, once the live manifest is known not to name them.
+    pub fn discard(&mut self, files: Vec<FileKind>) {
+        self.doubtful.extend(files);
         if self.writer.is_some() {
-            for number in std::mem::take(&mut self.doubtful) {
-                let path = FileKind::Table(number).path(&self.dir);
+            for file in std::mem::take(&mut self.doubtful) {
+                let path = file.path(&self.dir);
                 if let Err(error) = self.fs.remove(&path) {
-                    tracing::warn!(%error, path = %path.display(), "can't remove an unused SSTable");
+                    tracing::warn!(%error, path = %path.display(), "can't remove an unused file");
                 }
             }
         }

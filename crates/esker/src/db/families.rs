@@ -157,6 +157,9 @@ impl Db {
             for (_, file) in family.view().version.files() {
                 file.table.mark_obsolete(&core.graveyard, file.number);
             }
+            for blob in family.view().version.blobs().iter() {
+                blob.file.mark_obsolete(&core.graveyard);
+            }
             core.replace_families(token, |families| {
                 families.remove(&id);
             });

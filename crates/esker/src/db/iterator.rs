@@ -6,7 +6,8 @@ use std::sync::Arc;
 use super::core::Core;
 use super::{ColumnFamily, Db};
 use crate::error::Result;
-use crate::read::{AnySource, ReadOptions, VisibleCursor, cursor_over_view};
+use crate::key::ValueKind;
+use crate::read::{AnySource, BlobScan, ReadOptions, VisibleCursor, cursor_over_view};
 use crate::snapshot::Snapshot;
 use crate::version::Family;
 
@@ -20,6 +21,8 @@ pub struct Iter {
     family: Arc<Family>,
     options: ReadOptions,
     cursor: VisibleCursor<AnySource>,
+    /// Reads values that lie in blob files; `None` without blob files.
+    blobs: Option<BlobScan>,
     /// Keeps what it sees from being compacted away under a view that is refreshed or read by several iterators.
     _snapshot: Snapshot,
     _burial: Burial,
@@ -77,12 +80,14 @@ impl Iter {
         )
         .map_err(|error| error.in_column_family(&family.name))?;
         core.metrics.iterators_opened.add(1);
+        let blobs = BlobScan::new(&view, &core.tables, &options);
         Ok(Self {
             _burial: Burial(Arc::clone(&core)),
             core,
             family,
             options,
             cursor,
+            blobs,
             _snapshot: snapshot,
         })
     }
@@ -109,25 +114,29 @@ impl Iter {
     /// Moves to the first row within the bounds.
     pub fn seek_to_first(&mut self) -> Result<()> {
         self.leave()?;
-        self.cursor.seek_to_first()
+        self.cursor.seek_to_first()?;
+        self.load()
     }
 
     /// Moves to the last row within the bounds.
     pub fn seek_to_last(&mut self) -> Result<()> {
         self.leave()?;
-        self.cursor.seek_to_last()
+        self.cursor.seek_to_last()?;
+        self.load()
     }
 
     /// Moves to the first row whose key is `key` or follows it.
     pub fn seek(&mut self, key: &[u8]) -> Result<()> {
         self.leave()?;
-        self.cursor.seek(key)
+        self.cursor.seek(key)?;
+        self.load()
     }
 
     /// Moves to the last row whose key is `key` or precedes it.
     pub fn seek_for_prev(&mut self, key: &[u8]) -> Result<()> {
         self.leave()?;
-        self.cursor.seek_for_prev(key)
+        self.cursor.seek_for_prev(key)?;
+        self.load()
     }
 
     /// Moves to the next row; does nothing while not valid.
@@ -137,13 +146,15 @@ impl Iter {
         reason = "the field's word for moving a cursor; it gives no item"
     )]
     pub fn next(&mut self) -> Result<()> {
-        self.cursor.next()
+        self.cursor.next()?;
+        self.load()
     }
 
     /// Moves to the previous row; does nothing while not valid.
     #[inline]
     pub fn prev(&mut self) -> Result<()> {
-        self.cursor.prev()
+        self.cursor.prev()?;
+        self.load()
     }
 
     /// The key it stands on; empty while not valid.
@@ -159,11 +170,28 @@ impl Iter {
     /// The value it stands on; empty while not valid.
     #[inline]
     pub fn value(&self) -> &[u8] {
-        if self.cursor.valid() {
-            self.cursor.value()
-        } else {
-            &[]
+        match &self.blobs {
+            _ if !self.cursor.valid() => &[],
+            Some(blobs) if self.cursor.kind() == ValueKind::BlobPointer => blobs.value(),
+            _ => self.cursor.value(),
         }
+    }
+
+    /// Reads the value of the row it has come to, if it lies in a blob file. A value that can't be read is the end:
+    /// the iterator is not valid then.
+    #[inline]
+    fn load(&mut self) -> Result<()> {
+        let Some(blobs) = &mut self.blobs else {
+            return Ok(());
+        };
+        if !self.cursor.valid() || self.cursor.kind() != ValueKind::BlobPointer {
+            return Ok(());
+        }
+        let loaded = blobs.load(self.cursor.value());
+        if loaded.is_err() {
+            self.cursor.invalidate();
+        }
+        loaded.map_err(|error| error.in_column_family(&self.family.name))
     }
 
     /// What comes before every positioning.

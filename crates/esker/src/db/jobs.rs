@@ -19,8 +19,8 @@ use crate::error::{ErrorKind, Result};
 use crate::flush;
 use crate::memtable::Memtable;
 use crate::options::{ColumnFamilyOptions, CompactionStyle};
-use crate::rewrite::OutputContext;
-use crate::version::{Buffer, Family, FileMeta, Version, VersionEdit};
+use crate::rewrite::{BlobInputs, OutputContext};
+use crate::version::{Buffer, Family, FileKind, FileMeta, Version, VersionEdit};
 
 /// Compactions that run, so that no two get in each other's way. Whoever holds it is the only one that picks.
 #[derive(Default)]
@@ -103,7 +103,7 @@ impl Work for Core {
 impl Core {
     /// Flushes the sealed memtables of the family that has waited longest.
     fn flush_one(&self) -> bool {
-        self.bury_dead_tables();
+        self.bury_dead_files();
         let families = self.families.load_full();
         let waiting = families
             .by_id
@@ -128,22 +128,19 @@ impl Core {
         self.manifest.lock().make_certain(|| self.new_file_number())?;
         let tables: Vec<Arc<Memtable>> = sealed.iter().map(|buffer| Arc::clone(&buffer.table)).collect();
         let options = family.options();
-        let files = flush::run(
+        let written = flush::run(
             &tables,
             self.snapshots.sequences(),
-            &self.output_context(&options, 0),
+            &self.output_context(&options, 0, None),
         )?;
+        let bytes = written.bytes();
         let mut edit = VersionEdit::of(family.id);
-        let mut bytes = 0;
-        for file in files {
-            bytes += file.size_bytes;
-            edit.add(0, Arc::new(file));
-        }
+        written.add_to(&mut edit, 0);
         self.open_ahead(family, &edit);
         {
             let mut manifest = self.manifest.lock();
             if family.dropped() {
-                self.remove_files(edit.added.iter().map(|(_, file)| &**file));
+                self.remove_files(new_files(&edit));
                 family.forget_sealed(&sealed);
                 return Ok(());
             }
@@ -151,7 +148,7 @@ impl Core {
             let mut edits = self.idle_log_edits(&manifest, Some(family.id));
             edits.insert(0, edit.clone());
             self.commit_edits(&mut manifest, edits)
-                .inspect_err(|_| manifest.discard(edit.added.iter().map(|(_, file)| &**file)))?;
+                .inspect_err(|_| manifest.discard(new_files(&edit)))?;
             family.install(&edit, &sealed, &self.graveyard)?;
         }
         self.metrics.flushes.add(1);
@@ -221,33 +218,36 @@ impl Core {
             self.manifest.lock().make_certain(|| self.new_file_number())?;
             let options = family.options();
             let view = family.view_owned();
+            let blobs = BlobInputs {
+                tables: &self.tables,
+                blobs: view.version.blobs(),
+                emptied: picker::emptied(&view.version, &options, plan),
+            };
             let job = Job {
                 plan,
                 version: &view.version,
                 // Taken after the inputs were chosen: see `snapshot/mod.rs`.
                 snapshots: self.snapshots.sequences(),
                 tables: &self.tables,
-                output: self.output_context(&options, plan.level_out),
+                output: self.output_context(&options, plan.level_out, Some(blobs)),
                 spawn: &*self.env.spawn,
                 ranges_max: self.ranges_for(plan),
                 stop: &self.closed,
                 metrics: &self.metrics,
             };
-            let files = compaction::run(&job)?;
-            let written: u64 = files.iter().map(|file| file.size_bytes).sum();
-            for file in files {
-                edit.add(plan.level_out, Arc::new(file));
-            }
+            let written = compaction::run(&job)?;
+            let bytes = written.bytes();
+            written.add_to(&mut edit, plan.level_out);
             self.open_ahead(family, &edit);
             self.install(family, &edit, true)?;
             self.metrics.compactions.add(1);
             self.metrics.compaction_read_bytes.add(plan.input_bytes());
-            self.metrics.compaction_write_bytes.add(written);
+            self.metrics.compaction_write_bytes.add(bytes);
         }
         let drained: u64 = plan
             .files()
             .filter(|(level, _)| *level == 0 && plan.level_out > 0)
-            .map(|(_, file)| file.size_bytes)
+            .map(|(_, file)| file.size_bytes + file.blob_bytes())
             .sum();
         if drained > 0 {
             self.admission
@@ -280,7 +280,7 @@ impl Core {
 
     /// Makes a compaction's result part of the database.
     fn install(&self, family: &Arc<Family>, edit: &VersionEdit, rewritten: bool) -> Result<()> {
-        let new_files = || edit.added.iter().map(|(_, file)| &**file).filter(|_| rewritten);
+        let new_files = || if rewritten { new_files(edit) } else { Vec::new() };
         let mut manifest = self.manifest.lock();
         if family.dropped() {
             self.remove_files(new_files());
@@ -290,7 +290,7 @@ impl Core {
             .inspect_err(|_| manifest.discard(new_files()))?;
         family.install(edit, &[], &self.graveyard)?;
         drop(manifest);
-        self.bury_dead_tables();
+        self.bury_dead_files();
         Ok(())
     }
 
@@ -298,6 +298,7 @@ impl Core {
         &'a self,
         options: &'a ColumnFamilyOptions,
         level: usize,
+        blobs: Option<BlobInputs<'a>>,
     ) -> OutputContext<'a> {
         OutputContext {
             env: &self.env,
@@ -309,14 +310,15 @@ impl Core {
             sync: self.options.sync_files,
             next_file_number: &self.next_file_number,
             throttle: &self.throttle,
+            blobs,
         }
     }
 
-    fn remove_files<'a>(&self, files: impl Iterator<Item = &'a FileMeta>) {
+    fn remove_files(&self, files: Vec<FileKind>) {
         for file in files {
-            let path = crate::version::FileKind::Table(file.number).path(&self.dir);
+            let path = file.path(&self.dir);
             if let Err(error) = self.env.fs.remove(&path) {
-                tracing::warn!(%error, path = %path.display(), "can't remove an unused SSTable");
+                tracing::warn!(%error, path = %path.display(), "can't remove an unused file");
             }
         }
     }
@@ -418,7 +420,15 @@ fn debt_of(version: &Version, options: &ColumnFamilyOptions) -> Debt {
         level0_files_max: options.level0_files_max,
         compaction_bytes: picker::estimate_coming_debt(version, options),
         compaction_bytes_soft: options.level_base_bytes.saturating_mul(16),
+        blob_excess: picker::blob_excess(version, options),
     }
+}
+
+/// The files that an edit brings into the database.
+fn new_files(edit: &VersionEdit) -> Vec<FileKind> {
+    let tables = edit.added.iter().map(|(_, file)| FileKind::Table(file.number));
+    let blobs = edit.added_blobs.iter().map(|file| FileKind::Blob(file.number));
+    tables.chain(blobs).collect()
 }
 
 /// The first WAL segment that the family needs once `flushed` is in SSTables.

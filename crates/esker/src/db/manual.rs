@@ -71,7 +71,7 @@ impl Db {
             failure = core.health.current();
             failure.is_some() || scheduler.paused() || core.is_idle()
         });
-        core.bury_dead_tables();
+        core.bury_dead_files();
         failure.map_or(Ok(()), Err)
     }
 
@@ -162,7 +162,7 @@ impl Core {
         let result = self.compact_steps(family, start, end);
         drop(reserved);
         // The last plan held its inputs until now.
-        self.bury_dead_tables();
+        self.bury_dead_files();
         self.update_pressure(family);
         self.wake();
         result
@@ -240,7 +240,7 @@ impl Core {
         self.flushes
             .wait(|| self.running.lock().is_unreserved().then_some(()));
         self.manifest.lock().close();
-        self.bury_dead_tables();
+        self.bury_dead_files();
         self.with_token(|token| {
             if let Some(mut wal) = token.wal.take() {
                 let closed = wal.close();

@@ -245,8 +245,8 @@ fn assemble(parts: Parts) -> Result<Core> {
             let mut edit = VersionEdit::of(family);
             edit.log_number = Some(wal_number);
             edit.last_sequence = Some(last_sequence);
-            for file in recovered.files.remove(&family).unwrap_or_default() {
-                edit.add(0, Arc::new(file));
+            if let Some(written) = recovered.files.remove(&family) {
+                written.add_to(&mut edit, 0);
             }
             if let Some(options) = family_options.get(&family) {
                 edit.options = Some(options.to_text());

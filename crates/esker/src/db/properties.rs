@@ -1,5 +1,7 @@
 //! What is told about a database: properties by name, statistics, approximate sizes.
 
+use std::sync::Arc;
+
 use super::{ColumnFamily, Db, kept_aside};
 use crate::compaction::picker;
 use crate::error::{Error, Result};
@@ -37,6 +39,12 @@ pub struct Stats {
     pub wal_live_bytes: u64,
     /// Bytes of SSTables now, over all families.
     pub table_bytes: u64,
+    /// Blob files now, over all families.
+    pub blob_files: usize,
+    /// Bytes of them.
+    pub blob_bytes: u64,
+    /// Bytes of the values in them that tables refer to, overwritten ones included that no compaction has met yet.
+    pub blob_live_bytes: u64,
     /// The levels of each family now.
     pub levels: Vec<(String, Vec<LevelStats>)>,
     /// What writers or background work run into at the moment.
@@ -44,13 +52,16 @@ pub struct Stats {
 }
 
 /// Names that [`Db::property`] knows.
-pub const PROPERTIES: [&str; 14] = [
+pub const PROPERTIES: [&str; 17] = [
     "memtable-bytes",
     "memtables-waiting",
     "entries-active-memtable",
     "estimate-keys",
     "table-bytes",
     "files",
+    "blob-files",
+    "blob-bytes",
+    "blob-live-bytes",
     "levels",
     "pending-compaction-bytes",
     "write-pressure",
@@ -75,6 +86,9 @@ impl Db {
             "estimate-keys" => estimate_keys(&view).to_string(),
             "table-bytes" => view.version.size_bytes().to_string(),
             "files" => view.version.file_count().to_string(),
+            "blob-files" => view.version.blobs().len().to_string(),
+            "blob-bytes" => view.version.blobs().file_bytes().to_string(),
+            "blob-live-bytes" => view.version.blobs().live_bytes().to_string(),
             "levels" => {
                 let levels = view.version.levels().iter();
                 levels
@@ -112,6 +126,11 @@ impl Db {
     pub fn stats(&self) -> Stats {
         let core = self.core();
         let families = core.families.load_full();
+        let versions: Vec<_> = families
+            .by_id
+            .values()
+            .map(|family| Arc::clone(&family.view().version))
+            .collect();
         let levels = families.by_id.values().map(|family| {
             let version = &family.view_owned().version;
             let scores = picker::scores(version, &family.options());
@@ -134,11 +153,10 @@ impl Db {
             open_tables: core.tables.open_count(),
             snapshots: core.snapshots.count(),
             wal_live_bytes: core.wal.lock().live_bytes(),
-            table_bytes: families
-                .by_id
-                .values()
-                .map(|family| family.view().version.size_bytes())
-                .sum(),
+            table_bytes: versions.iter().map(|version| version.size_bytes()).sum(),
+            blob_files: versions.iter().map(|version| version.blobs().len()).sum(),
+            blob_bytes: versions.iter().map(|version| version.blobs().file_bytes()).sum(),
+            blob_live_bytes: versions.iter().map(|version| version.blobs().live_bytes()).sum(),
             levels: levels.collect(),
             trouble: core.health.current(),
         }
@@ -189,6 +207,9 @@ impl std::fmt::Display for Stats {
             ("snapshots", self.snapshots as u64),
             ("wal_live_bytes", self.wal_live_bytes),
             ("table_bytes", self.table_bytes),
+            ("blob_files", self.blob_files as u64),
+            ("blob_bytes", self.blob_bytes),
+            ("blob_live_bytes", self.blob_live_bytes),
         ];
         for (name, value) in now.iter().chain(&self.counters) {
             writeln!(f, "{name} {value}")?;

@@ -23,8 +23,8 @@ use crate::key::Sequence;
 use crate::memtable::{Memtable, MemtableArenaPool};
 use crate::metrics::Metrics;
 use crate::options::{ColumnFamilyOptions, MemtableKind, Options, RecoveryMode};
-use crate::rewrite::{OutputContext, Throttle};
-use crate::version::{FileKind, FileMeta, VersionState};
+use crate::rewrite::{OutputContext, Throttle, Written};
+use crate::version::{FileKind, VersionState};
 use crate::wal::{Ending, SEGMENT_HEADER_BYTES, SegmentId, WalReader};
 
 /// What recovery needs.
@@ -44,8 +44,8 @@ pub(super) struct Context<'a> {
 #[derive(Default)]
 pub(super) struct Recovered {
     pub last_sequence: Sequence,
-    /// New tables of level 0 by family, oldest first.
-    pub files: BTreeMap<u32, Vec<FileMeta>>,
+    /// New files of level 0 by family, oldest first.
+    pub files: BTreeMap<u32, Written>,
     /// Rows that stay in memory: only when opened read-only.
     pub memtables: BTreeMap<u32, Arc<Memtable>>,
     pub report: RecoveryReport,
@@ -286,9 +286,10 @@ impl Replay<'_> {
             sync: context.options.sync_files,
             next_file_number: &context.next_file_number,
             throttle: &throttle,
+            blobs: None,
         };
-        let files = flush::run(&[table], Vec::new(), &output)?;
-        self.recovered.files.entry(family).or_default().extend(files);
+        let written = flush::run(&[table], Vec::new(), &output)?;
+        self.recovered.files.entry(family).or_default().append(written);
         Ok(())
     }
 }

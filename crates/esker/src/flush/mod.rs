@@ -1,4 +1,4 @@
-//! WRITE 5: memtables to an SSTable of level 0.
+//! WRITE 5: memtables to an SSTable of level 0, and large values to a blob file.
 
 use std::sync::Arc;
 
@@ -6,17 +6,17 @@ use crate::error::Result;
 use crate::key::{Cursor, FragmentedTombstones, Sequence};
 use crate::memtable::Memtable;
 use crate::read::MergingCursor;
-use crate::rewrite::{OutputContext, Outputs, Rows, Rules, carried_tombstones};
-use crate::version::FileMeta;
+use crate::rewrite::{OutputContext, Outputs, Rows, Rules, Written, carried_tombstones};
 
-/// Writes sealed memtables of one family, newest first, into one table. Versions that no snapshot sees are dropped
+/// Writes sealed memtables of one family, newest first, into one table and, if there are large
+/// values, a blob file. Versions that no snapshot sees are dropped
 /// on the way. `snapshots` are those that were alive after the memtables were sealed. Gives no file if nothing is
 /// left.
 pub fn run(
     memtables: &[Arc<Memtable>],
     snapshots: Vec<Sequence>,
     output: &OutputContext<'_>,
-) -> Result<Vec<FileMeta>> {
+) -> Result<Written> {
     let order = output.options.key_order.clone();
     for memtable in memtables {
         memtable.sort();
@@ -37,6 +37,7 @@ pub fn run(
         end: None,
         merge_operator: output.options.merge_operator.clone(),
         filter: None,
+        fetch: None,
     };
     // What lies below is not asked: a tombstone stays unless it is hidden itself.
     let mut rows = Rows::new(merging, |_: &[u8]| true, rules);

@@ -132,6 +132,14 @@ pub struct ColumnFamilyOptions {
     pub level_size_multiplier: u32,
     /// Levels in all: 2 to 16. Default: 7.
     pub levels: usize,
+    /// Values of at least so many bytes are kept outside of the tree, in blob files, so that compactions don't write
+    /// them again and again; 0: none. Can change while running. Default: 512.
+    pub blob_value_bytes_min: u64,
+    /// Compression of each value in blob files. Can change while running. Default: none.
+    pub blob_compression: Compression,
+    /// Bytes of blob files, as a percentage of what is live in them, at which compactions begin to hold back
+    /// writers to make room: 110 to 10,000. Can change while running. Default: 150.
+    pub blob_space_percent: u32,
     /// Size at which compaction starts a new SSTable, in bytes: 16 KiB to 4 GiB. A database of less than 128 of them
     /// gets smaller ones, down to 8 MiB. Default: 64 MiB.
     pub file_bytes: u64,
@@ -157,6 +165,9 @@ impl Default for ColumnFamilyOptions {
             level_size_multiplier: 10,
             levels: 7,
             file_bytes: 64 << 20,
+            blob_value_bytes_min: 512,
+            blob_compression: Compression::None,
+            blob_space_percent: 150,
         }
     }
 }
@@ -190,6 +201,13 @@ impl ColumnFamilyOptions {
         )?;
         in_range("levels", self.levels as u64, 2, 16)?;
         in_range("file_bytes", self.file_bytes, 16 << 10, 4 << 30)?;
+        in_range("blob_value_bytes_min", self.blob_value_bytes_min, 0, 4 << 30)?;
+        in_range(
+            "blob_space_percent",
+            u64::from(self.blob_space_percent),
+            110,
+            10_000,
+        )?;
         if self.compression_per_level.is_empty() {
             return Err(Error::invalid(
                 "option compression_per_level is empty; it needs at least one entry",

@@ -11,7 +11,7 @@ use super::{ColumnFamilyOptions, CompactionStyle, Compression, MemtableKind, Pre
 use crate::error::{Error, Result};
 
 /// Settings that can change while the database is open.
-pub const CHANGEABLE: [&str; 10] = [
+pub const CHANGEABLE: [&str; 13] = [
     "memtable_bytes",
     "memtables_max",
     "filter_bits_per_key",
@@ -22,6 +22,9 @@ pub const CHANGEABLE: [&str; 10] = [
     "level_base_bytes",
     "level_size_multiplier",
     "file_bytes",
+    "blob_value_bytes_min",
+    "blob_compression",
+    "blob_space_percent",
 ];
 
 impl ColumnFamilyOptions {
@@ -64,6 +67,9 @@ impl ColumnFamilyOptions {
         put("level_size_multiplier", &self.level_size_multiplier);
         put("levels", &self.levels);
         put("file_bytes", &self.file_bytes);
+        put("blob_value_bytes_min", &self.blob_value_bytes_min);
+        put("blob_compression", &self.blob_compression.name());
+        put("blob_space_percent", &self.blob_space_percent);
         text
     }
 
@@ -116,6 +122,13 @@ impl ColumnFamilyOptions {
             "level_size_multiplier" => self.level_size_multiplier = count(name, value)?,
             "levels" => self.levels = count(name, value)?,
             "file_bytes" => self.file_bytes = size(name, value)?,
+            "blob_value_bytes_min" => self.blob_value_bytes_min = size(name, value)?,
+            "blob_compression" => {
+                let wanted = "none, snappy, zlib, lz4 or zstd";
+                self.blob_compression =
+                    Compression::from_name(value).ok_or_else(|| bad(name, value, wanted))?;
+            }
+            "blob_space_percent" => self.blob_space_percent = count(name, value)?,
             _ => {
                 return Err(Error::invalid(format!(
                     "there is no column family option named '{name}'"

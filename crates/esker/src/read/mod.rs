@@ -1,5 +1,6 @@
 //! READ 1: point reads and iterators over one pinned view.
 
+mod blob_scan;
 pub mod key_ends;
 mod level;
 pub mod merging;
@@ -14,6 +15,7 @@ mod table;
 pub(crate) mod testing;
 pub mod visible;
 
+pub use blob_scan::BlobScan;
 pub use level::LevelCursor;
 pub use merging::{MergingCursor, SourceCursor};
 pub use multi::multi_get_from_view;

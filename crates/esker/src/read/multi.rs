@@ -113,7 +113,9 @@ pub fn multi_get_from_view(
     values.resize_with(keys.len(), || None);
     let mut found = 0;
     for asked in asked {
-        let value = value_of(asked.lookup, asked.key, operator)?;
+        let value = value_of(asked.lookup, asked.key, operator, |pointer| {
+            tables.value(view.version.blobs(), pointer, sources.read)
+        })?;
         found += u64::from(value.is_some());
         values[asked.number] = value;
     }

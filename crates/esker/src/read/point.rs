@@ -10,7 +10,8 @@
 //! than every version in the sources below its own.
 
 use super::operands::{Found, Operands, no_operator};
-use crate::error::{Error, ErrorKind, Result};
+use crate::cache::SharedBytes;
+use crate::error::{Error, Result};
 use crate::key::{Sequence, ValueKind};
 use crate::merge::MergeOperator;
 
@@ -116,7 +117,15 @@ impl<V: AsRef<[u8]>> PointLookup<V> {
     /// The value that the reader sees, or `None`. After `Done`, or when the sources are used up (the key's history
     /// ends there).
     #[inline]
-    pub fn finish(self, key: &[u8], operator: Option<&dyn MergeOperator>) -> Result<Option<PointValue<V>>> {
+    ///
+    /// `fetch` reads the value behind a pointer; only a merge calls it, as what is no merge's base is for the caller
+    /// to read, who may read several at once.
+    pub fn finish(
+        self,
+        key: &[u8],
+        operator: Option<&dyn MergeOperator>,
+        fetch: impl FnOnce(&[u8]) -> Result<SharedBytes>,
+    ) -> Result<Option<PointValue<V>>> {
         if self.operands.is_empty() {
             return Ok(match self.verdict {
                 Verdict::Open | Verdict::Deleted => None,
@@ -124,20 +133,24 @@ impl<V: AsRef<[u8]>> PointLookup<V> {
                 Verdict::Blob(pointer) => Some(PointValue::Blob(pointer)),
             });
         }
-        self.finish_merged(key, operator).map(Some)
+        self.finish_merged(key, operator, fetch).map(Some)
     }
 
     #[cold]
-    fn finish_merged(self, key: &[u8], operator: Option<&dyn MergeOperator>) -> Result<PointValue<V>> {
+    fn finish_merged(
+        self,
+        key: &[u8],
+        operator: Option<&dyn MergeOperator>,
+        fetch: impl FnOnce(&[u8]) -> Result<SharedBytes>,
+    ) -> Result<PointValue<V>> {
+        let fetched;
         let base = match &self.verdict {
             Verdict::Open | Verdict::Deleted => None,
             Verdict::Value(value) => Some(value.as_ref()),
             Verdict::Blob(_) if operator.is_none() => return Err(no_operator(key)),
-            Verdict::Blob(_) => {
-                return Err(Error::new(
-                    ErrorKind::Unsupported,
-                    "merging into a value that lies in a blob file",
-                ));
+            Verdict::Blob(pointer) => {
+                fetched = fetch(pointer.as_ref())?;
+                Some(&*fetched)
             }
         };
         let value = self.operands.fold(operator, key, base, Found::NewestFirst)?;
@@ -148,7 +161,12 @@ impl<V: AsRef<[u8]>> PointLookup<V> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::ErrorKind;
     use crate::merge::AppendOperator;
+
+    fn no_blobs(_: &[u8]) -> Result<SharedBytes> {
+        Err(Error::bug("there are no blob files"))
+    }
 
     fn comma() -> AppendOperator {
         AppendOperator::new(*b",")
@@ -169,7 +187,7 @@ mod tests {
         assert_eq!(lookup.source_done(), Step::Continue);
         assert_eq!(push(&mut lookup, 5, ValueKind::Put, "v"), Step::Done);
         assert_eq!(
-            lookup.finish(b"k", None).unwrap(),
+            lookup.finish(b"k", None, no_blobs).unwrap(),
             Some(PointValue::Pinned(&b"v"[..]))
         );
     }
@@ -180,7 +198,7 @@ mod tests {
             let mut lookup = PointLookup::<&[u8]>::new();
             let step = lookup.push(5, kind, || panic!("nothing to pin")).unwrap();
             assert_eq!(step, Step::Done);
-            assert_eq!(lookup.finish(b"k", None).unwrap(), None);
+            assert_eq!(lookup.finish(b"k", None, no_blobs).unwrap(), None);
         }
     }
 
@@ -190,13 +208,13 @@ mod tests {
         lookup.cover(6);
         assert_eq!(push(&mut lookup, 7, ValueKind::Put, "new"), Step::Done);
         assert_eq!(
-            lookup.finish(b"k", None).unwrap(),
+            lookup.finish(b"k", None, no_blobs).unwrap(),
             Some(PointValue::Pinned(&b"new"[..]))
         );
         let mut lookup = PointLookup::new();
         lookup.cover(6);
         assert_eq!(push(&mut lookup, 5, ValueKind::Put, "old"), Step::Done);
-        assert_eq!(lookup.finish(b"k", None).unwrap(), None);
+        assert_eq!(lookup.finish(b"k", None, no_blobs).unwrap(), None);
     }
 
     #[test]
@@ -205,12 +223,13 @@ mod tests {
         lookup.cover(6);
         lookup.cover(2);
         assert_eq!(lookup.source_done(), Step::Done);
-        assert_eq!(lookup.finish(b"k", None).unwrap(), None);
+        assert_eq!(lookup.finish(b"k", None, no_blobs).unwrap(), None);
     }
 
     #[test]
     fn operands_fold_into_what_lies_below_them() {
-        let merged = |lookup: PointLookup<&'static [u8]>| lookup.finish(b"k", Some(&comma())).unwrap();
+        let merged =
+            |lookup: PointLookup<&'static [u8]>| lookup.finish(b"k", Some(&comma()), no_blobs).unwrap();
         let start = || {
             let mut lookup = PointLookup::new();
             assert_eq!(push(&mut lookup, 9, ValueKind::Merge, "c"), Step::Continue);
@@ -235,7 +254,7 @@ mod tests {
         let mut lookup = PointLookup::new();
         assert_eq!(push(&mut lookup, 9, ValueKind::Merge, "c"), Step::Continue);
         assert!(lookup.is_merged());
-        let error = lookup.finish(b"k", None).unwrap_err();
+        let error = lookup.finish(b"k", None, no_blobs).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidArgument);
     }
 

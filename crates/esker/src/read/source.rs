@@ -10,7 +10,7 @@ use super::point::{PointLookup, PointValue, Step};
 use super::table::TableSource;
 use super::visible::{View as Shown, VisibleCursor};
 use crate::cache::SharedBytes;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::key::{Cursor, FragmentedTombstones, SEQUENCE_MAX, Sequence, ValueKind, internal_key};
 use crate::memtable::{Memtable, MemtableCursor};
 use crate::merge::MergeOperator;
@@ -200,7 +200,11 @@ pub fn cursor_over_view(
             ))));
         }
     }
+    let (blobs, opener) = (Arc::clone(version.blobs()), Arc::clone(tables));
     let shown = Shown {
+        fetch: Some(Arc::new(move |pointer: &[u8]| {
+            opener.value(&blobs, pointer, read)
+        })),
         order: order.clone(),
         sequence,
         merge_operator: family.merge_operator.clone(),
@@ -246,29 +250,38 @@ pub fn get_from_view(
     let mut lookup = PointLookup::new();
     let step = search(view, tables, key, sequence, options, &mut lookup)?;
     let _ = step;
-    let found = value_of(lookup, key, operator)?;
+    let found = value_of(lookup, key, operator, |pointer| {
+        tables.value(view.version.blobs(), pointer, table_read(options))
+    })?;
     if found.is_some() {
         metrics.gets_found.add(1);
     }
     Ok(found)
 }
 
-/// The value that a lookup came to.
+/// What tables and blob files are told of a read's options.
+#[inline]
+pub(super) fn table_read(options: &ReadOptions) -> TableReadOptions {
+    TableReadOptions {
+        verify_checksums: options.verify_checksums,
+        fill_cache: options.fill_cache,
+    }
+}
+
+/// The value that a lookup came to; `fetch` reads what lies in a blob file.
 #[inline]
 pub(super) fn value_of(
     lookup: PointLookup<PinnedValue>,
     key: &[u8],
     operator: Option<&dyn MergeOperator>,
+    fetch: impl Fn(&[u8]) -> Result<SharedBytes>,
 ) -> Result<Option<PinnedValue>> {
-    match lookup.finish(key, operator)? {
-        None => Ok(None),
-        Some(PointValue::Pinned(value)) => Ok(Some(value)),
-        Some(PointValue::Merged(value)) => Ok(Some(PinnedValue(Held::Owned(value)))),
-        Some(PointValue::Blob(_)) => Err(Error::new(
-            ErrorKind::Unsupported,
-            "the value lies in a blob file, which this version can't read",
-        )),
-    }
+    Ok(match lookup.finish(key, operator, &fetch)? {
+        None => None,
+        Some(PointValue::Pinned(value)) => Some(value),
+        Some(PointValue::Merged(value)) => Some(PinnedValue(Held::Owned(value))),
+        Some(PointValue::Blob(pointer)) => Some(PinnedValue(Held::Block(fetch(&pointer)?))),
+    })
 }
 
 fn search(

@@ -1,9 +1,12 @@
-//! WRITE 6: what flushes and compactions share: which rows survive, and the SSTables they are written into.
+//! WRITE 6: what flushes and compactions share: which rows survive, and the SSTables and blob files
+//! they are written into.
 
 mod outputs;
 pub mod rows;
 mod throttle;
+mod values;
 
-pub use outputs::{OutputContext, Outputs};
-pub use rows::{CompactionRows as Rows, Decision, Dropped, Filter, Rules, carried_tombstones};
+pub use outputs::{OutputContext, Outputs, Written};
+pub use rows::{CompactionRows as Rows, Decision, Dropped, Fetch, Filter, Rules, carried_tombstones};
 pub use throttle::Throttle;
+pub use values::{BlobInputs, fetch};

@@ -11,11 +11,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use esker_env::{CreateOptions, Env, IoMode};
 
 use super::Throttle;
+use super::values::{BlobInputs, Values};
 use crate::error::{Error, Result};
 use crate::key::{FragmentedTombstones, KeyOrder};
 use crate::options::ColumnFamilyOptions;
 use crate::sstable::{TableOptions, TableWriter};
-use crate::version::{FileKind, FileMeta};
+use crate::version::{BlobFile, FileKind, FileMeta, VersionEdit};
 
 /// How often the throttle is asked, in bytes.
 const THROTTLE_STEP: u64 = 1 << 20;
@@ -40,13 +41,45 @@ pub struct OutputContext<'a> {
     pub next_file_number: &'a AtomicU64,
     /// The rate limit.
     pub throttle: &'a Throttle,
+    /// What pointers among the input's rows lead to; a flush has none.
+    pub blobs: Option<BlobInputs<'a>>,
+}
+
+/// What a flush or a compaction wrote.
+#[derive(Debug, Default)]
+pub struct Written {
+    /// Tables, in key order.
+    pub tables: Vec<FileMeta>,
+    /// The blob files that only they refer to.
+    pub blobs: Vec<BlobFile>,
+}
+
+impl Written {
+    /// Bytes of all files.
+    pub fn bytes(&self) -> u64 {
+        let tables: u64 = self.tables.iter().map(|file| file.size_bytes).sum();
+        tables + self.blobs.iter().map(|file| file.file_bytes).sum::<u64>()
+    }
+
+    /// Makes the files part of an edit, the tables in `level`.
+    pub fn add_to(self, edit: &mut VersionEdit, level: usize) {
+        edit.added_blobs.extend(self.blobs.into_iter().map(Arc::new));
+        for file in self.tables {
+            edit.add(level, Arc::new(file));
+        }
+    }
+
+    /// Adds what another part of the same job wrote, behind this one's keys.
+    pub fn append(&mut self, mut other: Self) {
+        self.tables.append(&mut other.tables);
+        self.blobs.append(&mut other.blobs);
+    }
 }
 
 struct Current {
     writer: TableWriter,
     number: u64,
     path: PathBuf,
-    throttled_bytes: u64,
 }
 
 /// The files being written. Dropped without [`finish`](Self::finish), it removes what it made.
@@ -56,6 +89,9 @@ pub struct Outputs<'a> {
     /// Front of the current file's stretch of tombstones; `None`: open.
     stretch_start: Option<Vec<u8>>,
     current: Option<Current>,
+    values: Values<'a>,
+    /// Bytes in the current files when the throttle was last asked.
+    throttled_bytes: u64,
     done: Vec<FileMeta>,
     made: Vec<PathBuf>,
     finished: bool,
@@ -69,6 +105,8 @@ impl<'a> Outputs<'a> {
             tombstones,
             stretch_start: None,
             current: None,
+            values: Values::new(context),
+            throttled_bytes: 0,
             done: Vec::new(),
             made: Vec::new(),
             finished: false,
@@ -78,18 +116,22 @@ impl<'a> Outputs<'a> {
     /// Appends a row; internal keys ascend.
     #[inline]
     pub fn add(&mut self, internal_key: &[u8], value: &[u8]) -> Result<()> {
-        let context = self.context;
-        let current = match &mut self.current {
-            Some(current) => current,
-            None => self.open()?,
+        if self.current.is_none() {
+            self.open()?;
+        }
+        let Some(current) = &mut self.current else {
+            return Err(Error::bug("an SSTable was opened and is gone"));
         };
+        let (internal_key, value) = self.values.place(internal_key, value)?;
         current.writer.add(internal_key, value)?;
-        let written = current.writer.estimated_bytes();
-        if written - current.throttled_bytes >= THROTTLE_STEP {
-            context
-                .throttle
-                .take(&*context.env.clock, written - current.throttled_bytes);
-            current.throttled_bytes = written;
+        let written = current.writer.estimated_bytes() + self.values.current_bytes();
+        if written.saturating_sub(self.throttled_bytes) >= THROTTLE_STEP {
+            let bytes = written - self.throttled_bytes;
+            self.context.throttle.take(&*self.context.env.clock, bytes);
+            self.throttled_bytes = written;
+        } else {
+            // A file was ended since.
+            self.throttled_bytes = self.throttled_bytes.min(written);
         }
         Ok(())
     }
@@ -109,16 +151,17 @@ impl<'a> Outputs<'a> {
         Ok(())
     }
 
-    /// Ends the last file; [`finish`](Self::finish) then only makes the names durable.
+    /// Ends the last files; [`finish`](Self::finish) then only makes the names durable.
     pub fn close_last(&mut self) -> Result<()> {
         self.close(None)?;
+        self.values.close()?;
         // They are written now; another close must not begin a file for them.
         self.tombstones = Arc::default();
         Ok(())
     }
 
-    /// Ends the last file; gives all of them, in key order. The folder is synced if the files are.
-    pub fn finish(mut self) -> Result<Vec<FileMeta>> {
+    /// Ends the last files; gives all of them. The folder is synced if the files are.
+    pub fn finish(mut self) -> Result<Written> {
         self.close_last()?;
         if self.context.sync && !self.done.is_empty() {
             let dir = self.context.dir;
@@ -129,14 +172,17 @@ impl<'a> Outputs<'a> {
                 .map_err(|error| Error::io("can't sync the folder", error).in_file(dir))?;
         }
         self.finished = true;
-        Ok(std::mem::take(&mut self.done))
+        Ok(Written {
+            tables: std::mem::take(&mut self.done),
+            blobs: self.values.take_done(),
+        })
     }
 
     fn order(&self) -> &KeyOrder {
         &self.context.options.key_order
     }
 
-    fn open(&mut self) -> Result<&mut Current> {
+    fn open(&mut self) -> Result<()> {
         let context = self.context;
         let number = context.next_file_number.fetch_add(1, Ordering::Relaxed);
         let path = FileKind::Table(number).path(context.dir);
@@ -159,12 +205,8 @@ impl<'a> Outputs<'a> {
             ..TableOptions::new(context.options, context.level)
         };
         let writer = TableWriter::new(file, &path, options);
-        Ok(self.current.insert(Current {
-            writer,
-            number,
-            path,
-            throttled_bytes: 0,
-        }))
+        self.current = Some(Current { writer, number, path });
+        Ok(())
     }
 
     fn close(&mut self, end: Option<&[u8]>) -> Result<()> {
@@ -189,7 +231,9 @@ impl<'a> Outputs<'a> {
             .writer
             .finish(self.context.sync)
             .map_err(|error| error.in_file(&current.path))?;
-        self.done.push(FileMeta::from_summary(current.number, summary));
+        let mut file = FileMeta::from_summary(current.number, summary);
+        file.blobs = self.values.take_refs();
+        self.done.push(file);
         Ok(())
     }
 }
@@ -200,6 +244,7 @@ impl Drop for Outputs<'_> {
             return;
         }
         self.current = None;
+        self.values.discard();
         for path in &self.made {
             // What stays is removed when the database is opened next: no version refers to it.
             let _ = self.context.env.fs.remove(path);

@@ -54,7 +54,7 @@ mod single_delete;
 mod tombstones;
 
 pub use counters::Dropped;
-pub use rules::{Decision, Filter, Rules};
+pub use rules::{Decision, Fetch, Filter, Rules};
 pub use tombstones::carried_tombstones;
 
 use crate::error::{Error, Result};
@@ -93,10 +93,10 @@ enum Value {
 ///
 /// `B` says whether a user key may exist in sources below the input. It is asked with ascending keys, only for
 /// tombstones and operands in jobs that aren't bottommost; `true` is always safe.
-pub struct CompactionRows<C, B> {
+pub struct CompactionRows<'r, C, B> {
     input: C,
     below: B,
-    rules: Rules,
+    rules: Rules<'r>,
     end_head: u64,
     dropped: Dropped,
     finger: usize,
@@ -118,9 +118,9 @@ pub struct CompactionRows<C, B> {
     operand_sequences: Vec<Sequence>,
 }
 
-impl<C: Cursor, B: FnMut(&[u8]) -> bool> CompactionRows<C, B> {
+impl<'r, C: Cursor, B: FnMut(&[u8]) -> bool> CompactionRows<'r, C, B> {
     /// The rows to write from where `input` stands (the caller has positioned it) up to the rules' end.
-    pub fn new(input: C, below: B, rules: Rules) -> Self {
+    pub fn new(input: C, below: B, rules: Rules<'r>) -> Self {
         debug_assert!(rules.snapshots.is_sorted());
         Self {
             input,
@@ -256,7 +256,7 @@ impl<C: Cursor, B: FnMut(&[u8]) -> bool> CompactionRows<C, B> {
         match kind {
             ValueKind::Put | ValueKind::BlobPointer => {
                 self.used = true;
-                Ok(self.give_put(kind, Value::Input))
+                self.give_put(kind, Value::Input)
             }
             ValueKind::Delete => {
                 self.used = true;
@@ -292,17 +292,25 @@ impl<C: Cursor, B: FnMut(&[u8]) -> bool> CompactionRows<C, B> {
 
     /// Writes a value as the newest of its stripe. `key` holds its internal key.
     #[inline]
-    fn give_put(&mut self, kind: ValueKind, value: Value) -> bool {
+    fn give_put(&mut self, mut kind: ValueKind, value: Value) -> Result<bool> {
         self.value = value;
         self.verdict = Verdict::HiddenByPut;
         let at_tip = self.stripe == self.rules.snapshots.len();
-        if self.rules.filter.is_some() && at_tip && kind == ValueKind::Put && !self.keep_filtered() {
-            return self.give_delete();
+        if self.rules.filter.is_some() && at_tip {
+            if !self.keep_filtered(kind)? {
+                return Ok(self.give_delete());
+            }
+            // A changed value has come in the place of a pointer.
+            if self.value == Value::Buffer {
+                kind = ValueKind::Put;
+                let sequence = crate::key::trailer(&self.key) >> 8;
+                self.set_trailer(sequence, kind);
+            }
         }
         if self.rules.bottommost && self.stripe == 0 && !self.is_under_any_tombstone() {
             self.set_trailer(0, kind);
         }
-        true
+        Ok(true)
     }
 
     fn is_under_any_tombstone(&mut self) -> bool {
@@ -313,28 +321,46 @@ impl<C: Cursor, B: FnMut(&[u8]) -> bool> CompactionRows<C, B> {
 
     /// Asks the filter; `false`: it removes the row.
     #[cold]
-    fn keep_filtered(&mut self) -> bool {
+    fn keep_filtered(&mut self, kind: ValueKind) -> Result<bool> {
+        let fetched;
         let value = match self.value {
+            Value::Input if kind == ValueKind::BlobPointer => {
+                fetched = self.fetch()?;
+                &fetched
+            }
             Value::Input => self.input.value(),
             _ => self.buffer.as_slice(),
         };
         let Some(filter) = &mut self.rules.filter else {
-            return true;
+            return Ok(true);
         };
-        match filter(self.rules.level, crate::key::user_key(&self.key), value) {
-            Decision::Keep => true,
-            Decision::Change(changed) => {
-                self.dropped.changed += 1;
-                self.buffer = changed;
-                self.value = Value::Buffer;
-                true
-            }
-            Decision::Remove => {
-                self.dropped.removed += 1;
-                let sequence = crate::key::trailer(&self.key) >> 8;
-                self.set_trailer(sequence, ValueKind::Delete);
-                false
-            }
+        Ok(
+            match filter(self.rules.level, crate::key::user_key(&self.key), value) {
+                Decision::Keep => true,
+                Decision::Change(changed) => {
+                    self.dropped.changed += 1;
+                    self.buffer = changed;
+                    self.value = Value::Buffer;
+                    true
+                }
+                Decision::Remove => {
+                    self.dropped.removed += 1;
+                    let sequence = crate::key::trailer(&self.key) >> 8;
+                    self.set_trailer(sequence, ValueKind::Delete);
+                    false
+                }
+            },
+        )
+    }
+
+    /// The value behind the pointer that the input stands on.
+    #[cold]
+    fn fetch(&self) -> Result<Vec<u8>> {
+        match &self.rules.fetch {
+            Some(fetch) => fetch(self.input.value()),
+            None => Err(Error::corruption(
+                "a pointer into a blob file where there can be none",
+            )),
         }
     }
 

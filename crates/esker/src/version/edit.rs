@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::blobs::BlobFile;
 use super::file::FileMeta;
 use super::levels::Version;
 use crate::key::Sequence;
@@ -44,6 +45,8 @@ pub struct VersionEdit {
     pub options: Option<String>,
     /// The family's merge operator now has this name (`Some("")`: none).
     pub merge_operator: Option<String>,
+    /// Blob files that come. They leave with the last table that refers to them.
+    pub added_blobs: Vec<Arc<BlobFile>>,
     /// Tables that leave: level and number.
     pub removed: Vec<(u8, u64)>,
     /// Tables that come, with their levels. A table that moves is removed and added in one edit.

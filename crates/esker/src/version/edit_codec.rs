@@ -11,13 +11,13 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use super::blobs::{BlobFile, BlobRef};
 use super::edit::{ColumnFamilyRecord, VersionEdit};
 use super::file::FileMeta;
 use crate::codec::{put_slice, put_varint, take_bytes, take_slice, take_varint, take_varint32};
 use crate::error::{Error, ErrorKind, Result};
 
-/// Tags of an edit's fields. Even: required. Odd: ignorable. 20 (blob file comes) and 22 (blob file leaves) are
-/// reserved.
+/// Tags of an edit's fields. Even: required. Odd: ignorable. 22 is reserved.
 mod tag {
     pub const DATABASE_ID: u64 = 2;
     pub const NEXT_FILE_NUMBER: u64 = 4;
@@ -28,6 +28,7 @@ mod tag {
     pub const DROP: u64 = 14;
     pub const LOG_NUMBER: u64 = 16;
     pub const REMOVED: u64 = 18;
+    pub const ADDED_BLOB: u64 = 20;
     pub const ADDED: u64 = 24;
     pub const MERGE_OPERATOR: u64 = 26;
     pub const OPTIONS: u64 = 27;
@@ -36,6 +37,7 @@ mod tag {
 /// Tags of a table's extra fields, by the same rule.
 mod table_tag {
     pub const MARKED: u64 = 1;
+    pub const BLOBS: u64 = 2;
 }
 
 impl VersionEdit {
@@ -82,6 +84,13 @@ impl VersionEdit {
         if let Some(options) = &self.options {
             field(tag::OPTIONS, &|p| p.extend_from_slice(options.as_bytes()));
         }
+        for blob in &self.added_blobs {
+            field(tag::ADDED_BLOB, &|p| {
+                for number in [blob.number, blob.file_bytes, blob.records, blob.record_bytes] {
+                    put_varint(p, number);
+                }
+            });
+        }
         for &(level, number) in &self.removed {
             field(tag::REMOVED, &|p| {
                 put_varint(p, u64::from(level));
@@ -127,6 +136,7 @@ impl VersionEdit {
             tag::LOG_NUMBER => take_varint(&mut p).map(|n| self.log_number = Some(n)),
             tag::MERGE_OPERATOR => take_text(&mut p).map(|name| self.merge_operator = Some(name)),
             tag::OPTIONS => take_text(&mut p).map(|text| self.options = Some(text)),
+            tag::ADDED_BLOB => take_blob(&mut p).map(|blob| self.added_blobs.push(Arc::new(blob))),
             tag::REMOVED => take_level(&mut p)
                 .and_then(|level| Some((level, take_varint(&mut p)?)))
                 .map(|removed| self.removed.push(removed)),
@@ -167,6 +177,16 @@ fn encode_table(file: &FileMeta, out: &mut Vec<u8>) {
         put_varint(out, table_tag::MARKED);
         put_slice(out, &[]);
     }
+    if !file.blobs.is_empty() {
+        let mut refs = Vec::new();
+        for part in &file.blobs {
+            for number in [part.file, part.records, part.bytes] {
+                put_varint(&mut refs, number);
+            }
+        }
+        put_varint(out, table_tag::BLOBS);
+        put_slice(out, &refs);
+    }
 }
 
 fn decode_table(input: &mut &[u8]) -> Result<FileMeta> {
@@ -174,6 +194,9 @@ fn decode_table(input: &mut &[u8]) -> Result<FileMeta> {
     while !input.is_empty() {
         match take_field(input).ok_or_else(|| malformed("an added table"))? {
             (table_tag::MARKED, _) => file.marked = AtomicBool::new(true),
+            (table_tag::BLOBS, refs) => {
+                file.blobs = take_refs(refs).ok_or_else(|| malformed("what a table refers to"))?;
+            }
             (unknown, _) if unknown % 2 == 1 => {}
             (unknown, _) => return Err(newer(&format!("field {unknown} of table {}", file.number))),
         }
@@ -196,6 +219,28 @@ fn take_table(input: &mut &[u8]) -> Option<FileMeta> {
         raw_bytes: take_varint(input)?,
         ..FileMeta::default()
     })
+}
+
+/// At least one part, in ascending order of files, none of them empty.
+fn take_refs(mut input: &[u8]) -> Option<Vec<BlobRef>> {
+    let mut refs: Vec<BlobRef> = Vec::new();
+    while !input.is_empty() || refs.is_empty() {
+        let part = BlobRef {
+            file: take_varint(&mut input)?,
+            records: take_varint(&mut input)?,
+            bytes: take_varint(&mut input)?,
+        };
+        if part.records == 0 || refs.last().is_some_and(|last| last.file >= part.file) {
+            return None;
+        }
+        refs.push(part);
+    }
+    Some(refs)
+}
+
+fn take_blob(input: &mut &[u8]) -> Option<BlobFile> {
+    let mut number = || take_varint(input);
+    Some(BlobFile::new(number()?, number()?, number()?, number()?))
 }
 
 fn take_field<'a>(input: &mut &'a [u8]) -> Option<(u64, &'a [u8])> {
@@ -266,11 +311,13 @@ mod tests {
     prop_compose! {
         fn any_file()(
             n: [u64; 10], smallest: Vec<u8>, largest: Vec<u8>, marked: bool,
+            refs in proptest::collection::btree_map(any::<u64>(), (1_u64.., any::<u64>()), 0..4),
         ) -> Arc<FileMeta> {
             Arc::new(FileMeta {
                 number: n[0], size_bytes: n[1], sequence_min: n[2], sequence_max: n[3], entries: n[4],
                 deletions: n[5], range_tombstones: n[6], created_unix_seconds: n[7], raw_bytes: n[8],
-                smallest, largest, marked: AtomicBool::new(marked), ..FileMeta::default()
+                smallest, largest, marked: AtomicBool::new(marked),
+                blobs: refs.into_iter().map(|(file, (records, bytes))| BlobRef { file, records, bytes }).collect(), ..FileMeta::default()
             })
         }
     }
@@ -290,11 +337,13 @@ mod tests {
             (drop, log_number, options, merge_operator) in any::<(
                 bool, Option<u64>, Option<String>, Option<String>)>(),
             removed: Vec<(u8, u64)>,
+            blobs: Vec<[u64; 4]>,
             added in vec((any::<u8>(), any_file()), 0..5),
         ) -> VersionEdit {
             VersionEdit {
                 database_id, next_file_number, last_sequence, next_column_family, column_family, create, drop,
                 log_number, options, merge_operator, removed, added,
+                added_blobs: blobs.iter().map(|n| Arc::new(BlobFile::new(n[0], n[1], n[2], n[3]))).collect(),
             }
         }
     }
@@ -326,6 +375,11 @@ mod tests {
             )
         };
         heads(a) == heads(b)
+            && a.added_blobs.len() == b.added_blobs.len()
+            && a.added_blobs
+                .iter()
+                .zip(&b.added_blobs)
+                .all(|(x, y)| x.same_stored(y))
             && a.added.len() == b.added.len()
             && a.added
                 .iter()
@@ -373,7 +427,7 @@ mod tests {
             log_number: Some(7),
             ..VersionEdit::of(3)
         };
-        for (tag, readable) in [(101, true), (100, false), (20, false), (22, false)] {
+        for (tag, readable) in [(101, true), (100, false), (22, false)] {
             let mut bytes = bytes_of(&known);
             put_varint(&mut bytes, tag);
             put_slice(&mut bytes, b"from the future");

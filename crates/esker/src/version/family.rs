@@ -174,16 +174,20 @@ impl Family {
         flushed: &[Arc<Buffer>],
         graveyard: &Arc<Graveyard>,
     ) -> Result<()> {
-        let left: Vec<Arc<FileMeta>> = {
+        let (left, left_blobs): (Vec<Arc<FileMeta>>, _) = {
             let _alone = self.change.lock();
             let view = self.view.load();
             let version = Arc::new(view.version.apply(edit)?);
             let left = edit.left_for_good(&view.version).cloned().collect();
+            let left_blobs = view.version.blobs().gone(version.blobs());
             self.view.store(Arc::new(view.with_version(version, flushed)));
-            left
+            (left, left_blobs)
         };
         for file in left {
             file.table.mark_obsolete(graveyard, file.number);
+        }
+        for blob in left_blobs {
+            blob.mark_obsolete(graveyard);
         }
         Ok(())
     }

@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
+use super::blobs::BlobRef;
 use super::slot::TableSlot;
 use crate::error::{Error, Result};
 use crate::key::{
@@ -37,6 +38,8 @@ pub struct FileMeta {
     pub created_unix_seconds: u64,
     /// Keys and values in bytes, before prefixes are shared and blocks compressed.
     pub raw_bytes: u64,
+    /// What its rows point to, by blob file, ascending.
+    pub blobs: Vec<BlobRef>,
     /// Whether it should be compacted although its level is not too large (age, many tombstones).
     pub marked: AtomicBool,
     /// Whether a running job reads it or has moved it.
@@ -122,6 +125,13 @@ impl FileMeta {
         self.deletions > 0 || self.range_tombstones > 0
     }
 
+    /// Bytes of the records that its rows point to.
+    pub fn blob_bytes(&self) -> u64 {
+        self.blobs
+            .iter()
+            .fold(0, |sum, part| sum.saturating_add(part.bytes))
+    }
+
     /// Whether a running job has it.
     #[inline]
     pub fn is_being_compacted(&self) -> bool {
@@ -175,7 +185,10 @@ impl FileMeta {
                 u64::from(f.is_marked()),
             ]
         };
-        fields(self) == fields(other) && self.smallest == other.smallest && self.largest == other.largest
+        fields(self) == fields(other)
+            && self.smallest == other.smallest
+            && self.largest == other.largest
+            && self.blobs == other.blobs
     }
 }
 

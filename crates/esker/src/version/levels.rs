@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::LEVELS_MAX;
+use super::blobs::BlobSet;
 use super::edit::VersionEdit;
 use super::file::FileMeta;
 use super::level::Level;
@@ -16,6 +17,7 @@ use crate::key::KeyOrder;
 pub struct Version {
     order: KeyOrder,
     levels: Vec<Arc<Level>>,
+    blobs: Arc<BlobSet>,
 }
 
 impl Version {
@@ -25,6 +27,7 @@ impl Version {
         Self {
             order,
             levels: vec![Arc::default(); levels],
+            blobs: Arc::default(),
         }
     }
 
@@ -63,6 +66,29 @@ impl Version {
         Ok(version)
     }
 
+    /// [`new`](Self::new) with the blob files that the tables refer to.
+    ///
+    /// # Errors
+    /// As `new`; `Corruption` also if a table refers to a blob file that is not among `blobs`.
+    pub fn with_blobs(
+        order: KeyOrder,
+        levels: usize,
+        files: Vec<Vec<Arc<FileMeta>>>,
+        blobs: &BlobSet,
+    ) -> Result<Self> {
+        let mut version = Self::new(order, levels, files)?;
+        let mut used = BlobSet::default();
+        for blob in blobs.iter() {
+            used.add(Arc::clone(&blob.file))?;
+        }
+        for (_, file) in version.files() {
+            used.add_refs(file)?;
+        }
+        used.prune();
+        version.blobs = Arc::new(used);
+        Ok(version)
+    }
+
     fn build(&self, level: usize, files: Vec<Arc<FileMeta>>) -> Result<Level> {
         if level == 0 {
             Ok(Level::level0(files))
@@ -87,6 +113,12 @@ impl Version {
     #[inline]
     pub fn level(&self, level: usize) -> &Level {
         &self.levels[level]
+    }
+
+    /// The blob files that its tables refer to.
+    #[inline]
+    pub fn blobs(&self) -> &Arc<BlobSet> {
+        &self.blobs
     }
 
     /// Number of levels, empty ones included.
@@ -159,12 +191,39 @@ impl Version {
             file.check(&self.order)?;
             touched[usize::from(*level)] = true;
         }
+        next.blobs = self.next_blobs(edit)?;
         for level in (0..levels).filter(|&level| touched[level]) {
             let files = next_files(next.levels[level].files(), edit, level)?;
             next.levels[level] = Arc::new(self.build(level, files)?);
         }
         next.debug_check();
         Ok(next)
+    }
+
+    /// The blob files after `edit`: what comes is counted before what leaves, so that a table that moves takes
+    /// nothing away.
+    fn next_blobs(&self, edit: &VersionEdit) -> Result<Arc<BlobSet>> {
+        let touches = |file: &FileMeta| !file.blobs.is_empty();
+        if self.blobs.is_empty() && !edit.added.iter().any(|(_, file)| touches(file)) {
+            return Ok(Arc::clone(&self.blobs));
+        }
+        let mut blobs = BlobSet::clone(&self.blobs);
+        for blob in &edit.added_blobs {
+            blobs.add(Arc::clone(blob))?;
+        }
+        for (_, file) in &edit.added {
+            blobs.add_refs(file)?;
+        }
+        for &(level, number) in &edit.removed {
+            let files = self
+                .levels
+                .get(usize::from(level))
+                .map_or(&[][..], |level| level.files());
+            if let Some(file) = files.iter().find(|file| file.number == number) {
+                blobs.remove_refs(file);
+            }
+        }
+        Ok(Arc::new(blobs))
     }
 
     /// In debug builds: no number is listed twice (the constructors check the rest always).

@@ -174,7 +174,10 @@ impl Model {
 
     /// What background threads do with files that nobody needs.
     fn bury(&self) {
-        for number in self.graveyard.drain() {
+        for file in self.graveyard.drain() {
+            let FileKind::Table(number) = file else {
+                panic!("only tables are made here, not {file:?}");
+            };
             self.env.fs.remove(&path(number)).expect("a file is removed once");
             self.removed.lock().expect("a list").push(number);
         }

@@ -3,6 +3,7 @@
 //! ```text
 //! FileMeta      one table: its key range, its place in history               file.rs
 //! Level         the tables of one level, searchable by key                   level.rs
+//! BlobSet       the blob files, and what tables refer to in each           blobs.rs
 //! Version       all levels of one column family; immutable                   levels.rs
 //! VersionEdit   the difference between two versions, as bytes                edit.rs, edit_codec.rs
 //! VersionState  what all edits so far add up to, for all column families     state.rs
@@ -12,6 +13,7 @@
 //! Readers pin a [`Version`] and never see it change. Writers make an edit, have the manifest store it, and only
 //! then install the version that it leads to. The format is specified in `docs/formats/manifest.md`.
 
+mod blobs;
 mod edit;
 mod edit_codec;
 mod family;
@@ -26,6 +28,7 @@ mod slot;
 mod state;
 mod tables;
 
+pub use blobs::{BlobFile, BlobRef, BlobSet, BlobUse};
 pub use edit::{ColumnFamilyRecord, VersionEdit};
 pub use edit_codec::fuzz_edit;
 pub use family::{Buffer, Family, View};

@@ -24,7 +24,7 @@ pub enum FileKind {
     Wal(u64),
     /// `000007.wal.damaged`: a segment in which recovery found damage. Never read by the engine.
     DamagedWal(u64),
-    /// `000007.blob`: values outside the tree. Reserved.
+    /// `000007.blob`: values outside the tree.
     Blob(u64),
     /// `MANIFEST-000003`: the history of versions.
     Manifest(u64),

@@ -3,13 +3,14 @@
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
+use super::names::FileKind;
 use crate::sstable::Table;
 use crate::sync::{ArcSwapOption, AtomicBool, Mutex, Ordering};
 
-/// Numbers of SSTables that no version refers to any more; whoever drains it removes the files.
+/// SSTables and blob files that no version refers to any more; whoever drains it removes them.
 #[derive(Default)]
 pub struct Graveyard {
-    dead: Mutex<Vec<u64>>,
+    dead: Mutex<Vec<FileKind>>,
     wake: OnceLock<Box<dyn Fn() + Send + Sync>>,
 }
 
@@ -20,14 +21,14 @@ impl fmt::Debug for Graveyard {
 }
 
 impl Graveyard {
-    /// Takes the numbers.
-    pub fn drain(&self) -> Vec<u64> {
+    /// Takes them out.
+    pub fn drain(&self) -> Vec<FileKind> {
         std::mem::take(&mut *self.dead.lock())
     }
 
-    /// Adds a number; only for tables that no version will ever refer to.
-    fn bury(&self, number: u64) {
-        self.dead.lock().push(number);
+    /// Adds a file; only one that no version will ever refer to.
+    pub(super) fn bury(&self, file: FileKind) {
+        self.dead.lock().push(file);
         if let Some(wake) = self.wake.get() {
             wake();
         }
@@ -101,7 +102,7 @@ impl TableSlot {
 impl Drop for TableSlot {
     fn drop(&mut self) {
         if let Some((graveyard, number)) = self.obsolete.get() {
-            graveyard.bury(*number);
+            graveyard.bury(FileKind::Table(*number));
         }
     }
 }

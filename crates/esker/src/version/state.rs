@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::blobs::BlobSet;
 use super::edit::{ColumnFamilyRecord, VersionEdit};
 use super::file::FileMeta;
 use super::levels::Version;
@@ -27,6 +28,7 @@ pub struct ColumnFamilyState {
     pub log_number: u64,
     /// Its tables by number, with their levels.
     files: BTreeMap<u64, (u8, Arc<FileMeta>)>,
+    blobs: BlobSet,
 }
 
 impl ColumnFamilyState {
@@ -48,7 +50,8 @@ impl ColumnFamilyState {
     /// # Errors
     /// `Corruption` that names the tables at fault.
     pub fn version(&self, order: KeyOrder, levels: usize) -> Result<Version> {
-        Version::new(order, levels, self.levels()).map_err(|error| error.in_column_family(&self.record.name))
+        let version = Version::with_blobs(order, levels, self.levels(), &self.blobs);
+        version.map_err(|error| error.in_column_family(&self.record.name))
     }
 
     /// Refuses an order of keys other than the one that the family was made with.
@@ -72,6 +75,11 @@ impl ColumnFamilyState {
         self.files.keys().copied()
     }
 
+    /// Its blob files.
+    pub fn blobs(&self) -> &BlobSet {
+        &self.blobs
+    }
+
     /// Number of its tables.
     pub fn file_count(&self) -> usize {
         self.files.len()
@@ -87,9 +95,16 @@ impl ColumnFamilyState {
         if let Some(name) = &edit.merge_operator {
             self.record.merge_operator = Some(name.clone()).filter(|name| !name.is_empty());
         }
+        for blob in &edit.added_blobs {
+            self.blobs.add(Arc::clone(blob))?;
+        }
+        // Before the removals: a table that moves must not take its blob files away.
+        for (_, file) in &edit.added {
+            self.blobs.add_refs(file)?;
+        }
         for &(level, number) in &edit.removed {
             match self.files.remove(&number) {
-                Some((at, _)) if at == level => {}
+                Some((at, file)) if at == level => self.blobs.remove_refs(&file),
                 _ => {
                     return Err(Error::corruption(format!(
                         "table {number} is to be removed from level {level}, where it is not"
@@ -175,6 +190,9 @@ impl VersionState {
         self.next_file_number = self.next_file_number.max(edit.next_file_number.unwrap_or(0));
         self.next_column_family = self.next_column_family.max(edit.next_column_family.unwrap_or(0));
         self.last_sequence = self.last_sequence.max(edit.last_sequence.unwrap_or(0));
+        for blob in &edit.added_blobs {
+            self.next_file_number = self.next_file_number.max(blob.number.saturating_add(1));
+        }
         for (_, file) in &edit.added {
             self.next_file_number = self.next_file_number.max(file.number.saturating_add(1));
         }
@@ -186,7 +204,8 @@ impl VersionState {
             || edit.options.is_some()
             || edit.merge_operator.is_some()
             || !edit.removed.is_empty()
-            || !edit.added.is_empty();
+            || !edit.added.is_empty()
+            || !edit.added_blobs.is_empty();
         if concerns_family {
             let family = self
                 .families
@@ -217,6 +236,7 @@ impl VersionState {
             record: record.clone(),
             log_number: 0,
             files: BTreeMap::new(),
+            blobs: BlobSet::default(),
         };
         self.families.insert(id, family);
         Ok(())
@@ -237,6 +257,11 @@ impl VersionState {
                 log_number: Some(family.log_number),
                 ..VersionEdit::of(family.id)
             });
+            let blobs: Vec<_> = family.blobs.iter().map(|blob| Arc::clone(&blob.file)).collect();
+            edits.extend(blobs.chunks(SNAPSHOT_CHUNK).map(|chunk| VersionEdit {
+                added_blobs: chunk.to_vec(),
+                ..VersionEdit::of(family.id)
+            }));
             let files: Vec<_> = family.files.values().cloned().collect();
             edits.extend(files.chunks(SNAPSHOT_CHUNK).map(|chunk| VersionEdit {
                 added: chunk.to_vec(),
@@ -256,9 +281,9 @@ impl VersionState {
             FileKind::Wal(number) => self.log_number_min().is_some_and(|min| number < min),
             FileKind::Manifest(number) => number != manifest,
             FileKind::Temp(_) | FileKind::CurrentTemp => true,
-            // What is damaged is for somebody to look at (see `db/kept_aside.rs`). Nothing is known about blob files yet,
-            // and what is not known is not removed.
-            FileKind::DamagedWal(_) | FileKind::Blob(_) | FileKind::Current | FileKind::Lock => false,
+            FileKind::Blob(number) => !self.families.values().any(|f| f.blobs.get(number).is_some()),
+            // What is damaged is for somebody to look at: see `db/kept_aside.rs`.
+            FileKind::DamagedWal(_) | FileKind::Current | FileKind::Lock => false,
         }
     }
 }
@@ -267,12 +292,23 @@ impl VersionState {
 mod tests {
     use super::*;
     use crate::key::{ValueKind, internal_key};
+    use crate::version::{BlobFile, BlobRef};
 
     fn file(number: u64) -> Arc<FileMeta> {
         Arc::new(FileMeta {
             number,
             smallest: internal_key(&number.to_be_bytes(), 1, ValueKind::Put),
             largest: internal_key(&number.to_be_bytes(), 1, ValueKind::Put),
+            // The last of them points into two blob files.
+            blobs: [7, 9]
+                .map(|file| BlobRef {
+                    file,
+                    records: 1,
+                    bytes: 900,
+                })
+                .into_iter()
+                .filter(|_| number == 9 + 3 * SNAPSHOT_CHUNK as u64)
+                .collect(),
             ..FileMeta::default()
         })
     }
@@ -299,6 +335,7 @@ mod tests {
         let edits = [
             VersionEdit {
                 added: files,
+                added_blobs: [7, 9].map(|n| Arc::new(BlobFile::new(n, 2000, 2, 1900))).to_vec(),
                 log_number: Some(9),
                 last_sequence: Some(500),
                 ..VersionEdit::of(1)
@@ -410,7 +447,8 @@ mod tests {
             (FileKind::CurrentTemp, true),
             (FileKind::Current, false),
             (FileKind::Lock, false),
-            (FileKind::Blob(1), false),
+            (FileKind::Blob(7), false),
+            (FileKind::Blob(8), true),
             (FileKind::DamagedWal(1), false),
         ];
         for (kind, expected) in cases {

@@ -1,4 +1,5 @@
-//! READ 2: the table cache. Opens SSTables on first use and closes those unused longest when there are too many.
+//! READ 2: the table cache. Opens SSTables on first use and closes those unused longest when there are too many;
+//! opens blob files on first use, and reads values out of them through the block cache.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -7,12 +8,13 @@ use std::sync::{Arc, Weak};
 
 use esker_env::{Fs, IoMode};
 
-use super::{FileKind, FileMeta};
-use crate::cache::BlockCache;
+use super::{BlobFile, BlobSet, FileKind, FileMeta};
+use crate::blob::{BlobPointer, BlobReader};
+use crate::cache::{BlockCache, BlockKey, CachedBlock, SharedBytes};
 use crate::error::{Error, Result};
 use crate::key::KeyOrder;
 use crate::metrics::Metrics;
-use crate::sstable::{Table, TableOpenOptions};
+use crate::sstable::{Table, TableOpenOptions, TableReadOptions};
 use crate::sync::Mutex;
 
 /// Tables that can be opened at the same time, if their numbers fall apart.
@@ -113,6 +115,51 @@ impl Tables {
         }
     }
 
+    /// The open blob file. It stays open for as long as a version holds it.
+    #[inline]
+    pub fn blob<'a>(&self, file: &'a BlobFile) -> Result<&'a Arc<BlobReader>> {
+        file.reader(|| {
+            let path = FileKind::Blob(file.number).path(&self.dir);
+            let handle = self
+                .fs
+                .open(&path, self.mode)
+                .map_err(|error| Error::io("can't open a blob file", error).in_file(&path))?;
+            BlobReader::open(handle, &path, self.database_id, file.number)
+        })
+    }
+
+    /// The value behind `pointer`, as a row holds it: from the block cache, or by one storage read.
+    pub fn value(&self, blobs: &BlobSet, pointer: &[u8], read: TableReadOptions) -> Result<SharedBytes> {
+        let pointer = BlobPointer::decode(pointer)?;
+        let key = value_key(&pointer);
+        if let Some(cached) = self.cache.get(key) {
+            self.metrics.cache_hits.add(1);
+            return Ok(cached.bytes);
+        }
+        self.metrics.cache_misses.add(1);
+        let reader = self.blob(blobs.find(pointer.file)?)?;
+        let value = reader.read(&pointer, read.verify_checksums)?;
+        if read.fill_cache {
+            self.keep_value(&pointer, value.clone());
+        }
+        Ok(value)
+    }
+
+    /// The value behind a pointer if it is in the block cache.
+    #[inline]
+    pub fn cached_value(&self, pointer: &BlobPointer) -> Option<SharedBytes> {
+        let cached = self.cache.get(value_key(pointer))?;
+        self.metrics.cache_hits.add(1);
+        Some(cached.bytes)
+    }
+
+    /// Keeps a value in the block cache.
+    pub fn keep_value(&self, pointer: &BlobPointer, bytes: SharedBytes) {
+        let words = [0; 4];
+        self.cache
+            .insert(value_key(pointer), CachedBlock { bytes, words });
+    }
+
     fn open_apart(&self, file: &FileMeta, order: &KeyOrder, mode: IoMode) -> Result<Arc<Table>> {
         let path = FileKind::Table(file.number).path(&self.dir);
         let handle = self
@@ -192,5 +239,14 @@ impl Tables {
     /// How many tables are open.
     pub fn open_count(&self) -> usize {
         self.open.lock().len()
+    }
+}
+
+/// Files of all kinds draw their numbers from one counter, so a value's key is no block's.
+#[inline]
+fn value_key(pointer: &BlobPointer) -> BlockKey {
+    BlockKey {
+        table: pointer.file,
+        offset: pointer.offset,
     }
 }

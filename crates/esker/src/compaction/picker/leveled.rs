@@ -11,7 +11,7 @@ use super::levels::LevelScore;
 use super::plan::{InputLevel, Plan, PlanKind, Reason, key_range};
 use super::splitter::OVERLAP_FACTOR_MAX;
 use crate::options::ColumnFamilyOptions;
-use crate::version::{Level, Version};
+use crate::version::{FileMeta, Level, Version};
 
 /// What goes down together: files of the input level, and the files of the output level that they meet.
 struct Choice {
@@ -45,20 +45,31 @@ pub(super) fn pick_marked(
     options: &ColumnFamilyOptions,
     context: &PickerContext<'_>,
 ) -> Option<Plan> {
+    pick_where(version, options, context, Reason::Marked, FileMeta::is_marked)
+}
+
+/// A plan for the first file that is `wanted` and free: down a level, or rewritten in place if it is in the last.
+pub(super) fn pick_where(
+    version: &Version,
+    options: &ColumnFamilyOptions,
+    context: &PickerContext<'_>,
+    reason: Reason,
+    wanted: impl Fn(&FileMeta) -> bool,
+) -> Option<Plan> {
     let order = version.order();
     let last = version.last_non_empty()?;
-    if version.level(0).files().iter().any(|file| file.is_marked()) {
+    if version.level(0).files().iter().any(|file| wanted(file)) {
         let targets = super::level_targets(version, options);
         let down = super::level0::down(version, options, &targets, context);
         if let Some(mut plan) = down {
-            plan.reason = Reason::Marked;
+            plan.reason = reason;
             return Some(plan);
         }
     }
     for level in (1..=last).rev() {
         let at = version.level(level);
         for index in 0..at.len() {
-            if !at.files()[index].is_marked() || at.files()[index].is_being_compacted() {
+            if !wanted(&at.files()[index]) || at.files()[index].is_being_compacted() {
                 continue;
             }
             let group = at.clean_cut(order, index..index + 1);
@@ -74,19 +85,12 @@ pub(super) fn pick_marked(
                         level,
                         files: at.files()[group].to_vec(),
                     }];
-                    Plan::new(
-                        version,
-                        options,
-                        (level, level),
-                        inputs,
-                        PlanKind::Merge,
-                        Reason::Marked,
-                    )
+                    Plan::new(version, options, (level, level), inputs, PlanKind::Merge, reason)
                 })
             } else {
                 free_overlap(version, context, level + 1, smallest, largest).and_then(|overlap| {
                     let choice = Choice { group, overlap };
-                    plan_of(version, options, context, level, choice, 0, Reason::Marked)
+                    plan_of(version, options, context, level, choice, 0, reason)
                 })
             };
             if plan.is_some() {

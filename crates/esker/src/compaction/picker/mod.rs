@@ -12,6 +12,7 @@
 //! level0.rs     level 0 -> base level, and level 0 -> level 0
 //! leveled.rs    a sorted level -> the next one
 //! manual.rs     a key range step by step; everything at once
+//! collect.rs    space in blob files
 //! splitter.rs   where the output of a merge starts a new file
 //! split.rs      how a merge is cut into parallel parts
 //! ```
@@ -26,6 +27,7 @@
 //! 4. *Dropping for good.* `bottommost` is set only if no file that is not an input can hold an older version of a
 //!    key in the plan's range.
 
+mod collect;
 mod conflict;
 mod level0;
 mod leveled;
@@ -38,6 +40,7 @@ mod splitter;
 #[cfg(test)]
 mod tests;
 
+pub use collect::{blob_excess, emptied};
 pub use conflict::{PickerContext, RunningJob};
 pub use levels::{LevelScore, LevelTargets, estimate_coming_debt, estimate_debt, level_targets, scores};
 pub use manual::{RangeCursor, RangeStep, plan_bulk, plan_range};
@@ -78,4 +81,5 @@ pub fn pick(version: &Version, options: &ColumnFamilyOptions, context: &PickerCo
         }
     }
     leveled::pick_marked(version, options, context)
+        .or_else(|| collect::pick_collect(version, options, context))
 }

@@ -33,6 +33,8 @@ pub enum Reason {
     LevelUnused,
     /// The file was marked.
     Marked,
+    /// Blob files that the tables point into have too much dead space.
+    BlobSpace,
     /// A key range was asked for.
     Manual,
     /// Everything was asked for, at once.

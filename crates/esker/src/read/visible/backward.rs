@@ -1,6 +1,6 @@
 //! Going backward: the versions of a key come oldest first, so the verdict stands when the key changes.
 
-use super::{COVERED_MAX, HIDDEN_MAX, State, VisibleCursor, merged_blob, misplaced_range_delete, row, save};
+use super::{COVERED_MAX, HIDDEN_MAX, State, VisibleCursor, misplaced_range_delete, row, save};
 use crate::error::Result;
 use crate::key::{Cursor, SEQUENCE_MAX, Sequence, ValueKind};
 use crate::read::key_ends::KeyEnds;
@@ -80,12 +80,13 @@ impl<C: SourceCursor> VisibleCursor<C> {
         if self.operands.is_empty() {
             return Ok(based);
         }
-        if based && self.kind == ValueKind::BlobPointer {
-            return Err(merged_blob());
-        }
+        let fetched = match self.kind {
+            ValueKind::BlobPointer if based => Some(self.fetch(&self.buffer)?),
+            _ => None,
+        };
         self.kind = ValueKind::Put;
         let operator = self.view.merge_operator.as_deref();
-        let base = based.then_some(self.buffer.as_slice());
+        let base = based.then(|| fetched.as_deref().unwrap_or(&self.buffer));
         self.buffer = self
             .operands
             .fold(operator, &self.saved, base, Found::OldestFirst)?;

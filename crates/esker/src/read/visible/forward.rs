@@ -1,6 +1,7 @@
 //! Going forward: the first visible version of a key is its newest.
 
-use super::{COVERED_MAX, HIDDEN_MAX, State, VisibleCursor, merged_blob, misplaced_range_delete, row, save};
+use super::{COVERED_MAX, HIDDEN_MAX, State, VisibleCursor, misplaced_range_delete, row, save};
+use crate::cache::SharedBytes;
 use crate::error::Result;
 use crate::key::{Cursor, Sequence, ValueKind};
 use crate::read::key_ends::KeyEnds;
@@ -108,7 +109,7 @@ impl<C: SourceCursor> VisibleCursor<C> {
     pub(super) fn fold_forward(&mut self, cover: Sequence) -> Result<()> {
         self.kind = ValueKind::Put;
         self.operands.clear();
-        let mut has_base = false;
+        let mut base = None;
         while self.inner.valid() {
             let row = row(&self.inner)?;
             if !self.is_saved(row.user_key) || row.sequence < cover {
@@ -120,19 +121,21 @@ impl<C: SourceCursor> VisibleCursor<C> {
                     self.inner.next()?;
                 }
                 ValueKind::Put => {
-                    has_base = true;
+                    base = Some(SharedBytes::from(self.inner.value()));
                     break;
                 }
-                ValueKind::BlobPointer => return Err(merged_blob()),
+                ValueKind::BlobPointer => {
+                    base = Some(self.fetch(self.inner.value())?);
+                    break;
+                }
                 ValueKind::Delete | ValueKind::SingleDelete => break,
                 ValueKind::RangeDelete => return Err(misplaced_range_delete()),
             }
         }
-        let base = has_base.then(|| self.inner.value());
         let operator = self.view.merge_operator.as_deref();
         self.buffer = self
             .operands
-            .fold(operator, &self.saved, base, Found::NewestFirst)?;
+            .fold(operator, &self.saved, base.as_deref(), Found::NewestFirst)?;
         Ok(())
     }
 

@@ -32,7 +32,8 @@ use std::sync::Arc;
 use super::key_ends::KeyEnds;
 use super::merging::{MergingCursor, SourceCursor};
 use super::operands::Operands;
-use crate::error::{Error, ErrorKind, Result};
+use crate::cache::SharedBytes;
+use crate::error::{Error, Result};
 use crate::key::{
     Cursor, FragmentedTombstones, KeyOrder, ParsedKey, SEQUENCE_MAX, Sequence, ValueKind,
     append_internal_key, key_head, parse_key, user_key,
@@ -46,6 +47,9 @@ pub const HIDDEN_MAX: usize = 8;
 /// Covered rows that are stepped over between two attempts to skip.
 pub const COVERED_MAX: usize = 8;
 
+/// Reads the value behind a pointer into a blob file.
+pub type Fetch = Arc<dyn Fn(&[u8]) -> Result<SharedBytes> + Send + Sync>;
+
 /// What an iterator shows.
 #[derive(Clone, Default)]
 pub struct View {
@@ -53,6 +57,8 @@ pub struct View {
     pub order: KeyOrder,
     /// The last sequence number that is visible.
     pub sequence: Sequence,
+    /// Reads the value behind a pointer, for merges into it; `None` where there are no pointers.
+    pub fetch: Option<Fetch>,
     /// Folds merges. Reading a merged key without one fails.
     pub merge_operator: Option<Arc<dyn MergeOperator>>,
     /// The first user key that may be shown.
@@ -273,6 +279,17 @@ impl<C: SourceCursor> VisibleCursor<C> {
         self.find_backward()
     }
 
+    /// The value behind a pointer that operands are to be merged into.
+    #[cold]
+    fn fetch(&self, pointer: &[u8]) -> Result<SharedBytes> {
+        match &self.view.fetch {
+            Some(fetch) => fetch(pointer),
+            None => Err(Error::corruption(
+                "a pointer into a blob file where there can be none",
+            )),
+        }
+    }
+
     #[inline]
     fn is_saved(&self, user_key: &[u8]) -> bool {
         self.saved_ends.are_of(&self.saved, user_key)
@@ -399,14 +416,6 @@ fn bad_key(key: &[u8]) -> Error {
 #[cold]
 fn misplaced_range_delete() -> Error {
     Error::corruption("a range tombstone among point entries")
-}
-
-#[cold]
-fn merged_blob() -> Error {
-    Error::new(
-        ErrorKind::Unsupported,
-        "merging into a value that lies in a blob file",
-    )
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use super::*;
+use crate::error::ErrorKind;
 use crate::key::{RangeTombstone, ReverseBytewiseComparator, internal_key};
 use crate::read::point::{PointLookup, PointValue, Step};
 use crate::read::testing::{Row, Source, VecCursor, comma, history, keys, merged, sources, view};
@@ -65,7 +66,7 @@ fn read_point(order: &KeyOrder, sources: &[Source], key: &[u8], sequence: Sequen
         }
     }
     lookup
-        .finish(key, Some(&*comma()))
+        .finish(key, Some(&*comma()), |_| panic!("there are no blob files"))
         .unwrap()
         .map(|value| match value {
             PointValue::Pinned(value) | PointValue::Blob(value) => value.to_vec(),
@@ -108,6 +109,7 @@ proptest! {
                 lower_bound: lower_bound.clone(),
                 upper_bound: upper_bound.clone(),
                 prefix_same,
+                fetch: None,
             });
             let mut at: Option<usize> = None;
             let mut prefix: Option<Vec<u8>> = None;

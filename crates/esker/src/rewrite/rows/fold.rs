@@ -10,13 +10,15 @@ use crate::read::operands::Found;
 enum Base {
     /// The Put that the input stands on.
     Value,
+    /// The value behind the pointer that the input stands on.
+    Blob,
     /// Nothing: a tombstone, or the end of the key's history.
     Absent,
     /// Something that can't be seen, or not be folded, from here.
     Unknown,
 }
 
-impl<C: Cursor, B: FnMut(&[u8]) -> bool> CompactionRows<C, B> {
+impl<C: Cursor, B: FnMut(&[u8]) -> bool> CompactionRows<'_, C, B> {
     /// The input stands on the newest operand of its stripe. Takes all that follow directly, and leaves the input on
     /// what is below them; if that was their base it is hidden by the value that replaces them.
     #[cold]
@@ -36,21 +38,24 @@ impl<C: Cursor, B: FnMut(&[u8]) -> bool> CompactionRows<C, B> {
                     ValueKind::Merge => sequence = older,
                     ValueKind::Put => break Base::Value,
                     ValueKind::Delete | ValueKind::SingleDelete => break Base::Absent,
-                    ValueKind::BlobPointer => break Base::Unknown,
+                    ValueKind::BlobPointer => break Base::Blob,
                     ValueKind::RangeDelete => return Err(misplaced_range_delete()),
                 },
             }
         };
         let folded = match base {
             Base::Unknown => self.fold_partly(),
-            Base::Value | Base::Absent => self.fold_fully(base == Base::Value),
+            Base::Absent => self.fold_fully(None),
+            Base::Value => self.fold_fully(Some(self.input.value().to_vec())),
+            Base::Blob if self.rules.merge_operator.is_none() => None,
+            Base::Blob => self.fold_fully(Some(self.fetch()?)),
         };
         match folded {
             Some(kind) => {
                 self.set_trailer(newest, kind);
                 if kind == ValueKind::Put {
                     self.dropped.folded += self.operands.len() as u64 - 1;
-                    return Ok(self.give_put(ValueKind::Put, Value::Buffer));
+                    return self.give_put(ValueKind::Put, Value::Buffer);
                 }
                 self.dropped.folded += self.operands.len() as u64 - 1;
                 self.value = Value::Buffer;
@@ -61,13 +66,12 @@ impl<C: Cursor, B: FnMut(&[u8]) -> bool> CompactionRows<C, B> {
     }
 
     /// All operands and their base become a value in `buffer`.
-    fn fold_fully(&mut self, has_base: bool) -> Option<ValueKind> {
+    fn fold_fully(&mut self, base: Option<Vec<u8>>) -> Option<ValueKind> {
         let operator = self.rules.merge_operator.as_deref()?;
-        let base = has_base.then(|| self.input.value());
         let user_key = crate::key::user_key(&self.key);
         match self
             .operands
-            .fold(Some(operator), user_key, base, Found::NewestFirst)
+            .fold(Some(operator), user_key, base.as_deref(), Found::NewestFirst)
         {
             Ok(value) => {
                 self.buffer = value;

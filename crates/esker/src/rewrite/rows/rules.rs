@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::error::Result;
 use crate::key::{FragmentedTombstones, KeyOrder, Sequence, key_head};
 use crate::merge::MergeOperator;
 
@@ -20,9 +21,12 @@ pub enum Decision {
 /// no snapshot sees.
 pub type Filter = Box<dyn FnMut(usize, &[u8], &[u8]) -> Decision + Send>;
 
+/// Reads the value behind a pointer into a blob file.
+pub type Fetch<'a> = Box<dyn Fn(&[u8]) -> Result<Vec<u8>> + Send + 'a>;
+
 /// What the drop rules need to know about the job.
 #[derive(Default)]
-pub struct Rules {
+pub struct Rules<'a> {
     /// The order of user keys.
     pub order: KeyOrder,
     /// The live snapshots, ascending.
@@ -39,9 +43,11 @@ pub struct Rules {
     pub merge_operator: Option<Arc<dyn MergeOperator>>,
     /// The user's filter.
     pub filter: Option<Filter>,
+    /// Values behind pointers, for folds and the filter; `None` where the input has no pointers.
+    pub fetch: Option<Fetch<'a>>,
 }
 
-impl Rules {
+impl Rules<'_> {
     /// The stripe of `sequence`.
     #[inline]
     pub(super) fn stripe(&self, sequence: Sequence) -> usize {

@@ -4,7 +4,7 @@ use super::{CompactionRows, Neighbour, Verdict, misplaced_range_delete};
 use crate::error::Result;
 use crate::key::{Cursor, Sequence, ValueKind};
 
-impl<C: Cursor, B: FnMut(&[u8]) -> bool> CompactionRows<C, B> {
+impl<C: Cursor, B: FnMut(&[u8]) -> bool> CompactionRows<'_, C, B> {
     /// The input stands on a single delete that no newer version hides, or only a Put. Looks at the next older
     /// version, and leaves the input there.
     pub(super) fn take_single_delete(&mut self, sequence: Sequence, cover: Sequence) -> Result<bool> {

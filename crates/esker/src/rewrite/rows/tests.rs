@@ -281,6 +281,7 @@ fn run(job: Job, versions: &str) -> (String, Dropped) {
         tombstones: Arc::new(FragmentedTombstones::new(&ORDER, tombstones)),
         merge_operator: job.operator,
         filter: job.filter,
+        fetch: Some(Box::new(|pointer| Ok([b"behind-", pointer].concat()))),
         ..Rules::default()
     };
     let (rows, dropped) = collect(CompactionRows::new(
@@ -381,12 +382,22 @@ fn operands_fold_within_their_stripe() {
     assert_eq!(written(bottom(&[]), "M9=i M8=h"), "P0=h,i");
     assert_eq!(written(bottom(&[8]), "M9=i M8=h P5=e"), "M9=i P0=e,h");
     assert_eq!(written(upper(&[6]), "M9=i M8=h M6=f M5=e"), "M9=h,i M6=e,f");
-    assert_eq!(written(upper(&[]), "M9=i B5=p"), "M9=i B5=p");
+    assert_eq!(written(upper(&[]), "M9=i B5=p"), "P9=behind-p,i");
+    assert_eq!(
+        written(upper(&[6]), "M9=i B5=p"),
+        "M9=i B5=p",
+        "never across stripes"
+    );
     let unknown = Job {
         operator: None,
         ..upper(&[])
     };
     assert_eq!(written(unknown, "M9=i M8=h P5=e P4=d"), "M9=i M8=h P5=e");
+    let unknown = Job {
+        operator: None,
+        ..upper(&[])
+    };
+    assert_eq!(written(unknown, "M9=i B5=p B4=q"), "M9=i B5=p");
 }
 
 #[test]

@@ -1,0 +1,98 @@
+//! Which blob files are emptied, and which tables are rewritten only for that.
+//!
+//! Space in a blob file is given back when the last row that points into it is gone. What is dead in the files may come
+//! to the part of what is live that `blob_space_percent` allows. Two ways lead there:
+//! - *in passing*: a merge at the bottom reads every row of its range anyway, and moves those values to a new file that
+//!   lie in the files with the least life in them ([`emptied`]). Under steady writes this is all that happens;
+//! - *on purpose*: where more is dead than is allowed, tables that point into those files are rewritten though
+//!   nothing else calls for it ([`pick_collect`]).
+//!
+//! Files are taken from the one with the smallest live part on, as its space costs least to get back, and only as many
+//! as are needed: moving values of files that will lose more of them anyway is work done too early.
+
+use super::conflict::PickerContext;
+use super::leveled::pick_where;
+use super::plan::{Plan, Reason};
+use crate::options::ColumnFamilyOptions;
+use crate::version::{BlobUse, FileMeta, Version};
+
+/// Dead bytes, as a part of those allowed, that a merge at the bottom leaves if it can.
+const LEAVE_IN_PASSING: f64 = 0.6;
+
+/// Rows whose values are moved bring at least so many bytes with them; fewer aren't worth a new file.
+const BYTES_MIN: u64 = 1 << 20;
+
+/// Dead bytes in the blob files, and how many there may be.
+fn dead_and_allowed(version: &Version, options: &ColumnFamilyOptions) -> (u64, u64) {
+    let live = version.blobs().live_bytes();
+    let dead = version.blobs().file_bytes().saturating_sub(live);
+    let percent = u64::from(options.blob_space_percent.saturating_sub(100));
+    (dead, (live / 100).saturating_mul(percent))
+}
+
+/// How far the dead bytes in blob files are beyond what is allowed: 1.0 is twice what is allowed, 0.0 is within. A few
+/// MiB are always allowed.
+pub fn blob_excess(version: &Version, options: &ColumnFamilyOptions) -> f64 {
+    let (dead, allowed) = dead_and_allowed(version, options);
+    let allowed = allowed.max(options.memtable_bytes.saturating_mul(2));
+    dead.saturating_sub(allowed) as f64 / allowed.max(1) as f64
+}
+
+/// Numbers of the files to empty, ascending, so that about `part` of the allowed dead bytes are left.
+fn files_to_empty(version: &Version, options: &ColumnFamilyOptions, part: f64) -> Vec<u64> {
+    let (mut dead, allowed) = dead_and_allowed(version, options);
+    let goal = (allowed as f64 * part) as u64;
+    let mut files: Vec<&BlobUse> = version
+        .blobs()
+        .iter()
+        .filter(|blob| blob.live_bytes < blob.file.record_bytes)
+        .collect();
+    files.sort_by(|a, b| a.live_ratio().total_cmp(&b.live_ratio()));
+    let mut numbers = Vec::new();
+    for blob in files {
+        if dead <= goal {
+            break;
+        }
+        dead = dead.saturating_sub(blob.file.file_bytes.saturating_sub(blob.live_bytes));
+        numbers.push(blob.file.number);
+    }
+    numbers.sort_unstable();
+    numbers
+}
+
+/// The blob files out of which `plan` moves the values of its rows, ascending by number.
+pub fn emptied(version: &Version, options: &ColumnFamilyOptions, plan: &Plan) -> Vec<u64> {
+    if !plan.bottommost || version.blobs().is_empty() {
+        return Vec::new();
+    }
+    let files = files_to_empty(version, options, LEAVE_IN_PASSING);
+    let bytes: u64 = plan.files().map(|(_, table)| bytes_in(table, &files)).sum();
+    if bytes < BYTES_MIN && plan.reason != Reason::BlobSpace {
+        return Vec::new();
+    }
+    files
+}
+
+/// A plan that rewrites tables for nothing but space in blob files, if more of it is dead than is allowed.
+pub(super) fn pick_collect(
+    version: &Version,
+    options: &ColumnFamilyOptions,
+    context: &PickerContext<'_>,
+) -> Option<Plan> {
+    if version.blobs().is_empty() || blob_excess(version, options) <= 0.0 {
+        return None;
+    }
+    let files = files_to_empty(version, options, LEAVE_IN_PASSING);
+    pick_where(version, options, context, Reason::BlobSpace, |table| {
+        bytes_in(table, &files) > 0
+    })
+}
+
+/// Bytes of records in `files` that rows of `table` point to.
+fn bytes_in(table: &FileMeta, files: &[u64]) -> u64 {
+    let parts = table.blobs.iter();
+    parts
+        .filter(|part| files.binary_search(&part.file).is_ok())
+        .map(|part| part.bytes)
+        .sum()
+}
