@@ -56,7 +56,9 @@ pub mod version;
 #[doc(hidden)]
 pub mod wal;
 
-pub use db::{ColumnFamily, Db, Iter, LevelStats, Opener, PROPERTIES, RecoveryReport, Stats, WriteBatch};
+pub use db::{
+    ColumnFamily, Db, Iter, LevelStats, Mutation, Opener, PROPERTIES, RecoveryReport, Stats, WriteBatch,
+};
 pub use error::{Error, ErrorKind, Result};
 pub use esker_env::IoMode;
 pub use key::{BytewiseComparator, Comparator, KeyOrder, ReverseBytewiseComparator};

@@ -44,6 +44,14 @@ impl Default for RawBatch {
     }
 }
 
+/// Where a batch ended at some moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mark {
+    len: usize,
+    count: u32,
+    names_families: bool,
+}
+
 /// One mutation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry<'a> {
@@ -169,6 +177,23 @@ impl RawBatch {
         self.bytes.extend_from_slice(&other.bytes[HEADER_LEN..]);
         self.bytes[8..HEADER_LEN].copy_from_slice(&count.to_le_bytes());
         Ok(())
+    }
+
+    /// Where it ends now.
+    pub fn mark(&self) -> Mark {
+        Mark {
+            len: self.bytes.len(),
+            count: self.count(),
+            names_families: self.names_families,
+        }
+    }
+
+    /// Takes back what was added since `mark`, which must be this batch's, made since it was last cleared.
+    pub fn roll_back_to(&mut self, mark: Mark) {
+        debug_assert!(mark.len <= self.bytes.len() && mark.count <= self.count());
+        self.bytes.truncate(mark.len);
+        self.bytes[8..HEADER_LEN].copy_from_slice(&mark.count.to_le_bytes());
+        self.names_families = mark.names_families;
     }
 
     /// The mutations in order.

@@ -1,7 +1,7 @@
 //! The write batch as users build it.
 
 use super::ColumnFamily;
-use crate::batch::{DEFAULT_COLUMN_FAMILY, RawBatch};
+use crate::batch::{DEFAULT_COLUMN_FAMILY, Entry, Mark, RawBatch};
 use crate::error::Result;
 use crate::key::ValueKind;
 
@@ -13,6 +13,67 @@ use crate::key::ValueKind;
 #[derive(Clone, Debug, Default)]
 pub struct WriteBatch {
     pub(super) raw: RawBatch,
+    save_points: Vec<Mark>,
+}
+
+/// A mutation of a batch, with the id of its column family (0: `default`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+#[allow(
+    missing_docs,
+    reason = "the fields are the arguments of the method that adds the mutation"
+)]
+pub enum Mutation<'a> {
+    /// [`WriteBatch::put`].
+    Put {
+        family: u32,
+        key: &'a [u8],
+        value: &'a [u8],
+    },
+    /// [`WriteBatch::delete`].
+    Delete { family: u32, key: &'a [u8] },
+    /// [`WriteBatch::single_delete`].
+    SingleDelete { family: u32, key: &'a [u8] },
+    /// [`WriteBatch::delete_range`].
+    DeleteRange {
+        family: u32,
+        start: &'a [u8],
+        end: &'a [u8],
+    },
+    /// [`WriteBatch::merge`].
+    Merge {
+        family: u32,
+        key: &'a [u8],
+        operand: &'a [u8],
+    },
+}
+
+impl<'a> Mutation<'a> {
+    fn of(entry: Entry<'a>) -> Option<Self> {
+        let Entry {
+            family,
+            kind,
+            key,
+            value,
+        } = entry;
+        Some(match kind {
+            ValueKind::Put => Self::Put { family, key, value },
+            ValueKind::Delete => Self::Delete { family, key },
+            ValueKind::SingleDelete => Self::SingleDelete { family, key },
+            ValueKind::RangeDelete => Self::DeleteRange {
+                family,
+                start: key,
+                end: value,
+            },
+            ValueKind::Merge => Self::Merge {
+                family,
+                key,
+                operand: value,
+            },
+            // Flushes make these, users don't.
+            ValueKind::BlobPointer => return None,
+        })
+    }
 }
 
 impl WriteBatch {
@@ -36,14 +97,40 @@ impl WriteBatch {
         self.raw.as_bytes().len()
     }
 
-    /// Empties it and keeps its memory.
+    /// Empties it, save points included, and keeps its memory.
     pub fn clear(&mut self) {
         self.raw.clear();
+        self.save_points.clear();
     }
 
     /// Adds all mutations of `other` behind its own.
     pub fn append(&mut self, other: &WriteBatch) -> Result<()> {
         self.raw.append(&other.raw)
+    }
+
+    /// What it holds, in order.
+    pub fn mutations(&self) -> impl Iterator<Item = Mutation<'_>> {
+        // A batch holds nothing that `push` did not put there, so every entry is well-formed.
+        self.raw.iter().flatten().filter_map(Mutation::of)
+    }
+
+    /// Remembers where it ends now, on top of earlier save points.
+    pub fn set_save_point(&mut self) {
+        self.save_points.push(self.raw.mark());
+    }
+
+    /// Takes back all that was added since the last save point, and forgets that one. False if there is none.
+    pub fn roll_back_to_save_point(&mut self) -> bool {
+        let Some(mark) = self.save_points.pop() else {
+            return false;
+        };
+        self.raw.roll_back_to(mark);
+        true
+    }
+
+    /// Forgets the last save point. False if there is none.
+    pub fn pop_save_point(&mut self) -> bool {
+        self.save_points.pop().is_some()
     }
 
     /// Sets `key` to `value`.
@@ -99,5 +186,55 @@ impl WriteBatch {
     /// [`merge`](Self::merge) in a column family.
     pub fn merge_cf(&mut self, family: &ColumnFamily, key: &[u8], operand: &[u8]) -> Result<()> {
         self.raw.push(family.id(), ValueKind::Merge, key, operand)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mutations_come_back_in_order_and_can_be_taken_back() {
+        let mut batch = WriteBatch::new();
+        batch.set_save_point();
+        batch.put(b"a", b"1").unwrap();
+        batch.merge(b"b", b"2").unwrap();
+        batch.set_save_point();
+        batch.delete(b"c").unwrap();
+        batch.single_delete(b"d").unwrap();
+        batch.delete_range(b"e", b"f").unwrap();
+        let family = 0;
+        let first = [
+            Mutation::Put {
+                family,
+                key: b"a",
+                value: b"1",
+            },
+            Mutation::Merge {
+                family,
+                key: b"b",
+                operand: b"2",
+            },
+        ];
+        let rest = [
+            Mutation::Delete { family, key: b"c" },
+            Mutation::SingleDelete { family, key: b"d" },
+            Mutation::DeleteRange {
+                family,
+                start: b"e",
+                end: b"f",
+            },
+        ];
+        assert!(batch.mutations().eq(first.into_iter().chain(rest)));
+        assert!(batch.roll_back_to_save_point());
+        assert!(batch.mutations().eq(first));
+        batch.delete(b"c").unwrap();
+        assert_eq!(batch.mutations().last(), Some(rest[0]));
+        assert!(batch.roll_back_to_save_point());
+        assert!(batch.is_empty() && batch.mutations().next().is_none());
+        assert!(!batch.roll_back_to_save_point() && !batch.pop_save_point());
+        batch.set_save_point();
+        batch.clear();
+        assert!(!batch.pop_save_point());
     }
 }

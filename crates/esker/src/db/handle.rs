@@ -82,12 +82,18 @@ impl Db {
 
     /// Commits a batch. On success the batch is empty again; on failure nothing of it is visible and it is as it was.
     pub fn write_with(&self, batch: &mut WriteBatch, options: &WriteOptions) -> Result<()> {
+        let result = self.write_and_keep(batch, options);
+        if result.is_ok() {
+            batch.clear();
+        }
+        result
+    }
+
+    /// Commits a batch that holds the same afterwards, so that it can be looked at or committed again.
+    pub fn write_and_keep(&self, batch: &mut WriteBatch, options: &WriteOptions) -> Result<()> {
         let (raw, result) = self.commit(std::mem::take(&mut batch.raw), options);
         if let Some(raw) = raw {
             batch.raw = raw;
-        }
-        if result.is_ok() {
-            batch.clear();
         }
         result
     }
@@ -113,6 +119,17 @@ impl Db {
         self.write_one(DEFAULT_COLUMN_FAMILY, ValueKind::Put, key, value, options)
     }
 
+    /// [`put_cf`](Self::put_cf) with options.
+    pub fn put_cf_with(
+        &self,
+        family: &ColumnFamily,
+        key: &[u8],
+        value: &[u8],
+        options: &WriteOptions,
+    ) -> Result<()> {
+        self.write_one(family.id(), ValueKind::Put, key, value, options)
+    }
+
     /// Removes `key`.
     pub fn delete(&self, key: &[u8]) -> Result<()> {
         self.write_one(
@@ -129,6 +146,11 @@ impl Db {
         self.write_one(family.id(), ValueKind::Delete, key, &[], &WriteOptions::default())
     }
 
+    /// [`delete_cf`](Self::delete_cf) with options.
+    pub fn delete_cf_with(&self, family: &ColumnFamily, key: &[u8], options: &WriteOptions) -> Result<()> {
+        self.write_one(family.id(), ValueKind::Delete, key, &[], options)
+    }
+
     /// Removes a key that was put once; see [`WriteBatch::single_delete`].
     pub fn single_delete(&self, key: &[u8]) -> Result<()> {
         self.write_one(
@@ -138,6 +160,16 @@ impl Db {
             &[],
             &WriteOptions::default(),
         )
+    }
+
+    /// [`single_delete`](Self::single_delete) from a column family, with options.
+    pub fn single_delete_cf_with(
+        &self,
+        family: &ColumnFamily,
+        key: &[u8],
+        options: &WriteOptions,
+    ) -> Result<()> {
+        self.write_one(family.id(), ValueKind::SingleDelete, key, &[], options)
     }
 
     /// Removes all keys from `start` up to `end` (exclusive).
@@ -162,6 +194,17 @@ impl Db {
         )
     }
 
+    /// [`delete_range_cf`](Self::delete_range_cf) with options.
+    pub fn delete_range_cf_with(
+        &self,
+        family: &ColumnFamily,
+        start: &[u8],
+        end: &[u8],
+        options: &WriteOptions,
+    ) -> Result<()> {
+        self.write_one(family.id(), ValueKind::RangeDelete, start, end, options)
+    }
+
     /// Applies the merge operator's `operand` to `key`. Without an operator reads of the key fail.
     pub fn merge(&self, key: &[u8], operand: &[u8]) -> Result<()> {
         self.write_one(
@@ -182,6 +225,17 @@ impl Db {
             operand,
             &WriteOptions::default(),
         )
+    }
+
+    /// [`merge_cf`](Self::merge_cf) with options.
+    pub fn merge_cf_with(
+        &self,
+        family: &ColumnFamily,
+        key: &[u8],
+        operand: &[u8],
+        options: &WriteOptions,
+    ) -> Result<()> {
+        self.write_one(family.id(), ValueKind::Merge, key, operand, options)
     }
 
     /// Pins the database as it is now. Versions that a snapshot sees are kept until its last clone is dropped.

@@ -27,7 +27,7 @@ mod recover;
 mod tune;
 mod write;
 
-pub use self::batch::WriteBatch;
+pub use self::batch::{Mutation, WriteBatch};
 pub use self::core::RecoveryReport;
 pub use families::ColumnFamily;
 pub use handle::Db;

@@ -20,7 +20,7 @@ const UNSAFE_ALLOWED: &[(&str, &str)] = &[
         "aligned buffers for direct I/O, and calls that rustix does not wrap safely",
     ),
     ("crates/esker-capi/src/", "the C ABI"),
-    ("crates/esker-compat/src/", "the C ABIs of LevelDB and RocksDB"),
+    ("crates/esker-compat/", "the C ABIs of LevelDB and RocksDB"),
     ("lab/engines/src/", "calls into the peers' C ABIs"),
 ];
 

@@ -1,0 +1,1 @@
+//! The core of RocksDB's C interface over Esker.

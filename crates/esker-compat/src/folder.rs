@@ -1,0 +1,161 @@
+//! A database's folder, not opened: a database of somebody else's is recognised, families are listed, all is removed.
+
+use std::io;
+use std::path::Path;
+
+use esker::inspect::Inspector;
+use esker::version::FileKind;
+use esker_env::Env;
+
+use crate::status::{Result, Status};
+
+/// Refuses a folder that holds a database of LevelDB or RocksDB, and leaves it untouched.
+pub fn check_not_foreign(dir: &Path) -> Result<()> {
+    let path = FileKind::Current.path(dir);
+    let foreign = match std::fs::read(&path) {
+        Ok(text) => is_foreign_current(&text),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            names(dir)?.iter().any(|name| is_foreign_name(name))
+        }
+        // The engine says better what is wrong.
+        Err(_) => false,
+    };
+    if foreign {
+        return Err(Status::invalid(format_args!(
+            "{}: the folder holds files of LevelDB or RocksDB; this library stands in for them over Esker, whose \
+             files are its own: copy the rows with a program that opens both",
+            dir.display()
+        )));
+    }
+    Ok(())
+}
+
+/// The originals' `CURRENT` names the manifest and nothing more; Esker's has a checksum behind the name.
+fn is_foreign_current(text: &[u8]) -> bool {
+    let number = |text: &[u8]| !text.is_empty() && text.iter().all(u8::is_ascii_digit);
+    text.strip_prefix(b"MANIFEST-")
+        .and_then(|rest| rest.strip_suffix(b"\n"))
+        .is_some_and(number)
+}
+
+/// Files that the originals make and Esker does not.
+fn is_foreign_name(name: &str) -> bool {
+    let numbered = |suffix: &str| {
+        name.strip_suffix(suffix)
+            .is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
+    };
+    name == "IDENTITY" || name.starts_with("OPTIONS-") || numbered(".ldb") || numbered(".log")
+}
+
+/// The names in a folder; none if it is not there.
+fn names(dir: &Path) -> Result<Vec<String>> {
+    match Env::posix().fs.list(dir) {
+        Ok(names) => Ok(names),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) => Err(failed(dir, &error)),
+    }
+}
+
+fn failed(path: &Path, error: &io::Error) -> Status {
+    Status::Text(format!("IO error: {}: {error}", path.display()).into())
+}
+
+/// The column families of the database in `dir`, by its manifest; takes no lock.
+pub fn families(dir: &Path) -> Result<Vec<String>> {
+    check_not_foreign(dir)?;
+    let described = Inspector::new(dir).describe()?;
+    Ok(described.families.into_iter().map(|family| family.name).collect())
+}
+
+/// Removes the database in `dir` and, if nothing else is in it, the folder. What is no file of a database stays.
+/// Where there is no database there is nothing to do.
+pub fn destroy(dir: &Path) -> Result<()> {
+    check_not_foreign(dir)?;
+    let mut own: Vec<String> = names(dir)?.into_iter().filter(|name| is_own(name)).collect();
+    if own.is_empty() {
+        return Ok(());
+    }
+    let fs = Env::posix().fs;
+    let lock = FileKind::Lock.path(dir);
+    let held = match fs.lock(&lock) {
+        Ok(held) => held,
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+            return Err(Status::Text(
+                format!("IO error: lock {}: already held by a process", lock.display()).into(),
+            ));
+        }
+        Err(error) => return Err(failed(&lock, &error)),
+    };
+    // CURRENT first: what an interrupted removal leaves is no database any more.
+    own.sort_by_key(|name| name != esker::version::CURRENT);
+    for name in own.iter().filter(|name| *name != esker::version::LOCK) {
+        let path = dir.join(name);
+        fs.remove(&path).map_err(|error| failed(&path, &error))?;
+    }
+    drop(held);
+    // Somebody may have begun a new database meanwhile; then the folder is not empty, and stays.
+    let _ = fs.remove(&lock);
+    let _ = std::fs::remove_dir(dir);
+    Ok(())
+}
+
+/// Files of a database, and WAL segments that a recovery put aside.
+fn is_own(name: &str) -> bool {
+    let plain = name.strip_suffix(".damaged").unwrap_or(name);
+    FileKind::parse(plain).is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use esker::{ColumnFamilyOptions, Db, Options};
+
+    #[test]
+    fn a_database_of_others_is_refused_and_left_alone() {
+        for (name, text) in [
+            ("CURRENT", "MANIFEST-000004\n"),
+            ("000003.log", ""),
+            ("OPTIONS-000007", ""),
+        ] {
+            let dir = tempfile::tempdir().unwrap();
+            std::fs::write(dir.path().join(name), text).unwrap();
+            std::fs::write(dir.path().join("000005.sst"), "rows").unwrap();
+            for result in [
+                check_not_foreign(dir.path()),
+                destroy(dir.path()),
+                families(dir.path()).map(drop),
+            ] {
+                let status = result.unwrap_err().to_string();
+                assert!(status.starts_with("Invalid argument: "), "{status}");
+                assert!(status.contains("RocksDB"), "{status}");
+            }
+            assert!(dir.path().join("000005.sst").exists(), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_database_is_listed_and_destroyed_when_nobody_has_it_open() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("db");
+        let db = Db::open(&path, Options::default()).unwrap();
+        db.create_column_family("more", ColumnFamilyOptions::default())
+            .unwrap();
+        assert_eq!(families(&path).unwrap(), ["default", "more"]);
+        let status = destroy(&path).unwrap_err().to_string();
+        assert!(status.starts_with("IO error: lock "), "{status}");
+        db.close().unwrap();
+        destroy(&path).unwrap();
+        assert!(!path.exists());
+        destroy(&path).unwrap();
+    }
+
+    #[test]
+    fn files_of_the_users_own_stay() {
+        let dir = tempfile::tempdir().unwrap();
+        drop(Db::open(dir.path(), Options::default()).unwrap());
+        std::fs::write(dir.path().join("notes"), "mine").unwrap();
+        destroy(dir.path()).unwrap();
+        let left: Vec<_> = names(dir.path()).unwrap();
+        assert_eq!(left, ["notes"]);
+    }
+}

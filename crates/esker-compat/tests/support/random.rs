@@ -1,0 +1,581 @@
+//! Random operations on a database behind a C interface, and what it answered to each.
+//!
+//! The two interfaces have their core alike but for the prefix of the names; what only RocksDB's has (merges, range
+//! deletions, bounds, column families) is used where `full` says so.
+
+// Test code throughout.
+#![allow(clippy::unwrap_used)]
+
+use std::ffi::{CString, c_char, c_int, c_uchar, c_void};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::ptr::{null, null_mut};
+
+use libloading::Library;
+use proptest::prelude::*;
+
+type Ptr = *mut c_void;
+type Slot = *mut *mut c_char;
+
+/// One operation. Keys and snapshots are small numbers, so that they meet again.
+#[derive(Clone, Debug)]
+pub enum Op {
+    Put(u8, Vec<u8>),
+    Delete(u8),
+    Merge(u8, Vec<u8>),
+    DeleteRange(u8, u8),
+    Write(Vec<(u8, Option<Vec<u8>>)>),
+    Get(u8),
+    Snapshot,
+    Release(u8),
+    GetThen(u8, u8),
+    Scan {
+        from: u8,
+        forward: bool,
+        rows: usize,
+        then: Option<u8>,
+    },
+    Within {
+        lower: u8,
+        upper: u8,
+        forward: bool,
+    },
+    Compact(Option<(u8, u8)>),
+    Reopen,
+}
+
+/// Operations; all that both interfaces have, or all.
+pub fn ops(full: bool) -> impl Strategy<Value = Vec<Op>> {
+    let key = 0..24_u8;
+    let value = || prop_oneof![8 => prop::collection::vec(any::<u8>(), 0..20), 1 => prop::collection::vec(any::<u8>(), 900..5000)];
+    let small = prop_oneof![
+        8 => (key.clone(), value()).prop_map(|(key, value)| Op::Put(key, value)),
+        4 => key.clone().prop_map(Op::Delete),
+        4 => prop::collection::vec((key.clone(), prop::option::of(value())), 0..6).prop_map(Op::Write),
+        6 => key.clone().prop_map(Op::Get),
+        2 => Just(Op::Snapshot),
+        1 => any::<u8>().prop_map(Op::Release),
+        3 => (any::<u8>(), key.clone()).prop_map(|(snapshot, key)| Op::GetThen(snapshot, key)),
+        4 => (key.clone(), any::<bool>(), 0..30_usize, prop::option::of(any::<u8>()))
+            .prop_map(|(from, forward, rows, then)| Op::Scan { from, forward, rows, then }),
+        1 => prop::option::of((key.clone(), key.clone())).prop_map(Op::Compact),
+        1 => Just(Op::Reopen),
+    ];
+    let more = prop_oneof![
+        4 => (key.clone(), value()).prop_map(|(key, value)| Op::Merge(key, value)),
+        2 => (key.clone(), key.clone()).prop_map(|(a, b)| Op::DeleteRange(a.min(b), a.max(b))),
+        3 => (key.clone(), key, any::<bool>()).prop_map(|(lower, upper, forward)| Op::Within { lower, upper, forward }),
+    ];
+    let one = if full {
+        prop_oneof![3 => small, 1 => more].boxed()
+    } else {
+        small.boxed()
+    };
+    prop::collection::vec(one, 1..80)
+}
+
+fn key_of(number: u8) -> Vec<u8> {
+    // Of different lengths, and one the beginning of another.
+    vec![b'k'; 1 + usize::from(number) % 3]
+        .into_iter()
+        .chain([number])
+        .collect()
+}
+
+/// Loads a library, after the neighbours that it may need. It is never unloaded: it leaves threads behind.
+fn load(path: &Path) -> &'static Library {
+    use libloading::os::unix::{Library as Unix, RTLD_GLOBAL, RTLD_NOW};
+    let neighbours = path.parent().and_then(|folder| folder.read_dir().ok());
+    for entry in neighbours.into_iter().flatten().flatten() {
+        if entry.file_name().to_string_lossy().starts_with("libsnappy") {
+            // SAFETY: what the real library was built with.
+            std::mem::forget(unsafe { Unix::open(Some(entry.path()), RTLD_NOW | RTLD_GLOBAL) });
+        }
+    }
+    // SAFETY: the libraries that the tests are about.
+    Box::leak(Box::new(unsafe { Library::new(path) }.unwrap()))
+}
+
+/// A database behind a library.
+pub struct Target {
+    library: &'static Library,
+    prefix: &'static str,
+    path: PathBuf,
+    options: Ptr,
+    reads: Ptr,
+    writes: Ptr,
+    db: Ptr,
+    snapshots: Vec<Ptr>,
+}
+
+impl Target {
+    /// Opens a database in a folder.
+    pub fn open(library: &Path, prefix: &'static str, path: PathBuf, full: bool) -> Self {
+        let library = load(library);
+        let mut target = Self {
+            library,
+            prefix,
+            path,
+            options: null_mut(),
+            reads: null_mut(),
+            writes: null_mut(),
+            db: null_mut(),
+            snapshots: Vec::new(),
+        };
+        // SAFETY: each function has the type of its header; objects are destroyed in `drop`.
+        unsafe {
+            target.options = target.f::<unsafe extern "C" fn() -> Ptr>("options_create")();
+            target.reads = target.f::<unsafe extern "C" fn() -> Ptr>("readoptions_create")();
+            target.writes = target.f::<unsafe extern "C" fn() -> Ptr>("writeoptions_create")();
+            target.f::<unsafe extern "C" fn(Ptr, c_uchar)>("options_set_create_if_missing")(
+                target.options,
+                1,
+            );
+            target.f::<unsafe extern "C" fn(Ptr, usize)>("options_set_write_buffer_size")(
+                target.options,
+                64 << 10,
+            );
+            if full {
+                target.set_merge_operator();
+            }
+        }
+        target.open_again();
+        target
+    }
+
+    fn f<F: Copy>(&self, name: &str) -> F {
+        let name = format!("{}{name}", self.prefix);
+        // SAFETY: callers name the type that the header declares.
+        *unsafe { self.library.get::<F>(name.as_bytes()) }.unwrap_or_else(|error| panic!("{name}: {error}"))
+    }
+
+    fn open_again(&mut self) {
+        let path = CString::new(self.path.as_os_str().as_bytes()).unwrap();
+        let mut error = null_mut();
+        // SAFETY: as above.
+        self.db = unsafe {
+            self.f::<unsafe extern "C" fn(Ptr, *const c_char, Slot) -> Ptr>("open")(
+                self.options,
+                path.as_ptr(),
+                &raw mut error,
+            )
+        };
+        assert_eq!(self.answer(error), "ok");
+    }
+
+    fn answer(&self, error: *mut c_char) -> String {
+        if error.is_null() {
+            return "ok".to_owned();
+        }
+        // SAFETY: an error is a string that is ours to free.
+        unsafe {
+            let text = std::ffi::CStr::from_ptr(error).to_string_lossy().into_owned();
+            self.f::<unsafe extern "C" fn(Ptr)>("free")(error.cast());
+            text.split(':').next().unwrap_or_default().to_owned()
+        }
+    }
+
+    /// Does the operation and says what came of it.
+    pub fn run(&mut self, op: &Op) -> String {
+        type Put = unsafe extern "C" fn(Ptr, Ptr, *const c_char, usize, *const c_char, usize, Slot);
+        let mut error = null_mut();
+        let (db, writes) = (self.db, self.writes);
+        // SAFETY: each function has the type of its header; keys and values live for the call.
+        unsafe {
+            match op {
+                Op::Put(key, value) | Op::Merge(key, value) => {
+                    let name = if matches!(op, Op::Put(..)) { "put" } else { "merge" };
+                    let key = key_of(*key);
+                    self.f::<Put>(name)(
+                        db,
+                        writes,
+                        key.as_ptr().cast(),
+                        key.len(),
+                        value.as_ptr().cast(),
+                        value.len(),
+                        &raw mut error,
+                    );
+                }
+                Op::Delete(key) => {
+                    let key = key_of(*key);
+                    self.f::<unsafe extern "C" fn(Ptr, Ptr, *const c_char, usize, Slot)>("delete")(
+                        db,
+                        writes,
+                        key.as_ptr().cast(),
+                        key.len(),
+                        &raw mut error,
+                    );
+                }
+                Op::DeleteRange(start, end) => {
+                    let (start, end) = (key_of(*start), key_of(*end));
+                    if start >= end {
+                        return "nothing".to_owned();
+                    }
+                    type DeleteRange =
+                        unsafe extern "C" fn(Ptr, Ptr, Ptr, *const c_char, usize, *const c_char, usize, Slot);
+                    let family =
+                        self.f::<unsafe extern "C" fn(Ptr) -> Ptr>("get_default_column_family_handle")(db);
+                    self.f::<DeleteRange>("delete_range_cf")(
+                        db,
+                        writes,
+                        family,
+                        start.as_ptr().cast(),
+                        start.len(),
+                        end.as_ptr().cast(),
+                        end.len(),
+                        &raw mut error,
+                    );
+                    self.f::<unsafe extern "C" fn(Ptr)>("column_family_handle_destroy")(family);
+                }
+                Op::Write(rows) => self.write(rows, &raw mut error),
+                Op::Get(key) => return self.get(self.reads, *key),
+                Op::Snapshot => {
+                    let snapshot = self.f::<unsafe extern "C" fn(Ptr) -> Ptr>("create_snapshot")(db);
+                    self.snapshots.push(snapshot);
+                }
+                Op::Release(number) => {
+                    if !self.snapshots.is_empty() {
+                        let at = usize::from(*number) % self.snapshots.len();
+                        let snapshot = self.snapshots.remove(at);
+                        self.f::<unsafe extern "C" fn(Ptr, Ptr)>("release_snapshot")(db, snapshot);
+                    }
+                }
+                Op::GetThen(number, key) => {
+                    return self.with_options(Some(*number), |target, options| target.get(options, *key));
+                }
+                Op::Scan {
+                    from,
+                    forward,
+                    rows,
+                    then,
+                } => {
+                    return self.with_options(*then, |target, options| {
+                        target.scan(options, Some(&key_of(*from)), *forward, *rows)
+                    });
+                }
+                Op::Within {
+                    lower,
+                    upper,
+                    forward,
+                } => {
+                    let (lower, upper) = (key_of(*lower), key_of(*upper));
+                    if lower > upper {
+                        return "nothing".to_owned();
+                    }
+                    return self.with_options(None, |target, options| {
+                        type Bound = unsafe extern "C" fn(Ptr, *const c_char, usize);
+                        for (name, key) in [("lower", &lower), ("upper", &upper)] {
+                            target.f::<Bound>(&format!("readoptions_set_iterate_{name}_bound"))(
+                                options,
+                                key.as_ptr().cast(),
+                                key.len(),
+                            );
+                        }
+                        target.scan(options, None, *forward, 100)
+                    });
+                }
+                Op::Compact(range) => {
+                    type Compact = unsafe extern "C" fn(Ptr, *const c_char, usize, *const c_char, usize);
+                    let range = range.map(|(a, b)| (key_of(a.min(b)), key_of(a.max(b))));
+                    let ends = range.as_ref().map_or((null(), 0, null(), 0), |(start, end)| {
+                        (start.as_ptr().cast(), start.len(), end.as_ptr().cast(), end.len())
+                    });
+                    self.f::<Compact>("compact_range")(db, ends.0, ends.1, ends.2, ends.3);
+                }
+                Op::Reopen => {
+                    self.close();
+                    self.open_again();
+                }
+            }
+        }
+        self.answer(error)
+    }
+
+    /// # Safety
+    /// `error` is a slot.
+    unsafe fn write(&self, rows: &[(u8, Option<Vec<u8>>)], error: Slot) {
+        // SAFETY: as in `run`.
+        unsafe {
+            let batch = self.f::<unsafe extern "C" fn() -> Ptr>("writebatch_create")();
+            for (key, value) in rows {
+                let key = key_of(*key);
+                match value {
+                    Some(value) => {
+                        self.f::<unsafe extern "C" fn(Ptr, *const c_char, usize, *const c_char, usize)>(
+                            "writebatch_put",
+                        )(
+                            batch,
+                            key.as_ptr().cast(),
+                            key.len(),
+                            value.as_ptr().cast(),
+                            value.len(),
+                        );
+                    }
+                    None => self.f::<unsafe extern "C" fn(Ptr, *const c_char, usize)>("writebatch_delete")(
+                        batch,
+                        key.as_ptr().cast(),
+                        key.len(),
+                    ),
+                }
+            }
+            self.f::<unsafe extern "C" fn(Ptr, Ptr, Ptr, Slot)>("write")(self.db, self.writes, batch, error);
+            self.f::<unsafe extern "C" fn(Ptr)>("writebatch_destroy")(batch);
+        }
+    }
+
+    /// Read options of the moment, with one of the snapshots if there is any.
+    fn with_options(&self, snapshot: Option<u8>, read: impl FnOnce(&Self, Ptr) -> String) -> String {
+        // SAFETY: as in `run`.
+        unsafe {
+            let options = self.f::<unsafe extern "C" fn() -> Ptr>("readoptions_create")();
+            if let Some(number) = snapshot.filter(|_| !self.snapshots.is_empty()) {
+                let snapshot = self.snapshots[usize::from(number) % self.snapshots.len()];
+                self.f::<unsafe extern "C" fn(Ptr, Ptr)>("readoptions_set_snapshot")(options, snapshot);
+            }
+            let answer = read(self, options);
+            self.f::<unsafe extern "C" fn(Ptr)>("readoptions_destroy")(options);
+            answer
+        }
+    }
+
+    fn get(&self, options: Ptr, key: u8) -> String {
+        type Get = unsafe extern "C" fn(Ptr, Ptr, *const c_char, usize, *mut usize, Slot) -> *mut c_char;
+        let (key, mut len, mut error) = (key_of(key), 77, null_mut());
+        // SAFETY: as in `run`; a value is ours to free.
+        unsafe {
+            let value = self.f::<Get>("get")(
+                self.db,
+                options,
+                key.as_ptr().cast(),
+                key.len(),
+                &raw mut len,
+                &raw mut error,
+            );
+            if value.is_null() {
+                return format!("{} none {len}", self.answer(error));
+            }
+            let shown = shown(value, len);
+            self.f::<unsafe extern "C" fn(Ptr)>("free")(value.cast());
+            shown
+        }
+    }
+
+    fn scan(&self, options: Ptr, from: Option<&[u8]>, forward: bool, rows: usize) -> String {
+        type Part = unsafe extern "C" fn(Ptr, *mut usize) -> *const c_char;
+        let mut text = String::new();
+        // SAFETY: as in `run`; keys and values are read while the iterator stands on them.
+        unsafe {
+            let iter = self.f::<unsafe extern "C" fn(Ptr, Ptr) -> Ptr>("create_iterator")(self.db, options);
+            match from {
+                Some(key) => self.f::<unsafe extern "C" fn(Ptr, *const c_char, usize)>("iter_seek")(
+                    iter,
+                    key.as_ptr().cast(),
+                    key.len(),
+                ),
+                None if forward => self.f::<unsafe extern "C" fn(Ptr)>("iter_seek_to_first")(iter),
+                None => self.f::<unsafe extern "C" fn(Ptr)>("iter_seek_to_last")(iter),
+            }
+            let valid = self.f::<unsafe extern "C" fn(Ptr) -> c_uchar>("iter_valid");
+            for row in 0..rows {
+                if valid(iter) == 0 {
+                    break;
+                }
+                let (mut key_len, mut value_len) = (0, 0);
+                let key = self.f::<Part>("iter_key")(iter, &raw mut key_len);
+                let value = self.f::<Part>("iter_value")(iter, &raw mut value_len);
+                text += &format!("{}={} ", shown(key, key_len), shown(value, value_len));
+                // Now and then in the other direction.
+                let step = if forward == (row % 7 != 6) {
+                    "iter_next"
+                } else {
+                    "iter_prev"
+                };
+                self.f::<unsafe extern "C" fn(Ptr)>(step)(iter);
+            }
+            let mut error = null_mut();
+            self.f::<unsafe extern "C" fn(Ptr, Slot)>("iter_get_error")(iter, &raw mut error);
+            text += &format!("{} {}", valid(iter), self.answer(error));
+            self.f::<unsafe extern "C" fn(Ptr)>("iter_destroy")(iter);
+        }
+        text
+    }
+
+    fn close(&mut self) {
+        // SAFETY: as in `run`; snapshots go before their database.
+        unsafe {
+            for snapshot in self.snapshots.drain(..).collect::<Vec<_>>() {
+                self.f::<unsafe extern "C" fn(Ptr, Ptr)>("release_snapshot")(self.db, snapshot);
+            }
+            self.f::<unsafe extern "C" fn(Ptr)>("close")(self.db);
+        }
+    }
+
+    fn set_merge_operator(&self) {
+        type Create = unsafe extern "C" fn(
+            Ptr,
+            unsafe extern "C" fn(Ptr),
+            FullMerge,
+            PartialMerge,
+            unsafe extern "C" fn(Ptr, *const c_char, usize),
+            unsafe extern "C" fn(Ptr) -> *const c_char,
+        ) -> Ptr;
+        // SAFETY: the functions below keep the header's contract; the options own the operator.
+        unsafe {
+            let operator = self.f::<Create>("mergeoperator_create")(
+                null_mut(),
+                nothing,
+                full_merge,
+                partial_merge,
+                delete_value,
+                operator_name,
+            );
+            self.f::<unsafe extern "C" fn(Ptr, Ptr)>("options_set_merge_operator")(self.options, operator);
+        }
+    }
+}
+
+impl Drop for Target {
+    fn drop(&mut self) {
+        self.close();
+        // SAFETY: as in `run`.
+        unsafe {
+            self.f::<unsafe extern "C" fn(Ptr)>("options_destroy")(self.options);
+            self.f::<unsafe extern "C" fn(Ptr)>("readoptions_destroy")(self.reads);
+            self.f::<unsafe extern "C" fn(Ptr)>("writeoptions_destroy")(self.writes);
+        }
+    }
+}
+
+/// # Safety
+/// `data` is readable for `len` bytes.
+unsafe fn shown(data: *const c_char, len: usize) -> String {
+    if len == 0 {
+        return "''".to_owned();
+    }
+    // SAFETY: the caller's promise.
+    let bytes = unsafe { std::slice::from_raw_parts(data.cast::<u8>(), len) };
+    if len <= 24 {
+        return format!("'{}'", bytes.escape_ascii());
+    }
+    let sum = bytes
+        .iter()
+        .fold(0_u64, |sum, &byte| sum.wrapping_mul(31) + u64::from(byte));
+    format!("{len} bytes, {sum:x}")
+}
+
+type FullMerge = unsafe extern "C" fn(
+    Ptr,
+    *const c_char,
+    usize,
+    *const c_char,
+    usize,
+    *const *const c_char,
+    *const usize,
+    c_int,
+    *mut c_uchar,
+    *mut usize,
+) -> *mut c_char;
+type PartialMerge = unsafe extern "C" fn(
+    Ptr,
+    *const c_char,
+    usize,
+    *const *const c_char,
+    *const usize,
+    c_int,
+    *mut c_uchar,
+    *mut usize,
+) -> *mut c_char;
+
+/// Existing value and operands, joined by commas.
+///
+/// # Safety
+/// Lists of `count` entries.
+unsafe fn joined(
+    existing: Option<&[u8]>,
+    operands: *const *const c_char,
+    lens: *const usize,
+    count: c_int,
+    success: *mut c_uchar,
+    new_len: *mut usize,
+) -> *mut c_char {
+    // SAFETY: the caller's promise; the result goes back to `delete_value`.
+    unsafe {
+        let mut parts: Vec<&[u8]> = existing.into_iter().collect();
+        for i in 0..count as usize {
+            parts.push(match *lens.add(i) {
+                0 => &[],
+                len => std::slice::from_raw_parts((*operands.add(i)).cast(), len),
+            });
+        }
+        let value = parts.join(&b","[..]).into_boxed_slice();
+        *success = 1;
+        *new_len = value.len();
+        Box::into_raw(value).cast()
+    }
+}
+
+unsafe extern "C" fn full_merge(
+    _: Ptr,
+    _: *const c_char,
+    _: usize,
+    existing: *const c_char,
+    existing_len: usize,
+    operands: *const *const c_char,
+    lens: *const usize,
+    count: c_int,
+    success: *mut c_uchar,
+    new_len: *mut usize,
+) -> *mut c_char {
+    // SAFETY: the header's contract; a null value means that there was none.
+    unsafe {
+        let existing = (!existing.is_null()).then(|| match existing_len {
+            0 => &[],
+            len => std::slice::from_raw_parts(existing.cast(), len),
+        });
+        joined(existing, operands, lens, count, success, new_len)
+    }
+}
+
+unsafe extern "C" fn partial_merge(
+    _: Ptr,
+    _: *const c_char,
+    _: usize,
+    operands: *const *const c_char,
+    lens: *const usize,
+    count: c_int,
+    success: *mut c_uchar,
+    new_len: *mut usize,
+) -> *mut c_char {
+    // SAFETY: the header's contract.
+    unsafe { joined(None, operands, lens, count, success, new_len) }
+}
+
+unsafe extern "C" fn delete_value(_: Ptr, value: *const c_char, len: usize) {
+    // SAFETY: what `joined` made, once.
+    drop(unsafe {
+        Box::from_raw(std::ptr::slice_from_raw_parts_mut(
+            value.cast_mut().cast::<u8>(),
+            len,
+        ))
+    });
+}
+
+unsafe extern "C" fn nothing(_: Ptr) {}
+
+unsafe extern "C" fn operator_name(_: Ptr) -> *const c_char {
+    c"test.joined".as_ptr()
+}
+
+/// Runs the same operations on both libraries; the answers must be the same.
+pub fn assert_agree(ours: &Path, real: &Path, prefix: &'static str, full: bool, ops: &[Op]) {
+    let dir = tempfile::tempdir().unwrap();
+    let mut ours = Target::open(ours, prefix, dir.path().join("ours"), full);
+    let mut real = Target::open(real, prefix, dir.path().join("real"), full);
+    for (number, op) in ops.iter().enumerate() {
+        let (our, their) = (ours.run(op), real.run(op));
+        assert_eq!(
+            our, their,
+            "operation {number}, {op:?} (ours, then the real library's)"
+        );
+    }
+}
