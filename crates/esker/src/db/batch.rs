@@ -114,6 +114,18 @@ impl WriteBatch {
         self.raw.iter().flatten().filter_map(Mutation::of)
     }
 
+    /// Adds a mutation, such as one that [`mutations`](Self::mutations) of another batch gave.
+    pub fn push(&mut self, mutation: Mutation<'_>) -> Result<()> {
+        let (family, kind, key, value) = match mutation {
+            Mutation::Put { family, key, value } => (family, ValueKind::Put, key, value),
+            Mutation::Delete { family, key } => (family, ValueKind::Delete, key, &[][..]),
+            Mutation::SingleDelete { family, key } => (family, ValueKind::SingleDelete, key, &[][..]),
+            Mutation::DeleteRange { family, start, end } => (family, ValueKind::RangeDelete, start, end),
+            Mutation::Merge { family, key, operand } => (family, ValueKind::Merge, key, operand),
+        };
+        self.raw.push(family, kind, key, value)
+    }
+
     /// Remembers where it ends now, on top of earlier save points.
     pub fn set_save_point(&mut self) {
         self.save_points.push(self.raw.mark());
@@ -226,6 +238,11 @@ mod tests {
             },
         ];
         assert!(batch.mutations().eq(first.into_iter().chain(rest)));
+        let mut copy = WriteBatch::new();
+        for mutation in batch.mutations() {
+            copy.push(mutation).unwrap();
+        }
+        assert_eq!(copy.raw, batch.raw);
         assert!(batch.roll_back_to_save_point());
         assert!(batch.mutations().eq(first));
         batch.delete(b"c").unwrap();

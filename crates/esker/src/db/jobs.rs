@@ -86,6 +86,11 @@ impl Running {
         self.reserved.is_empty()
     }
 
+    /// Plans that run, over all families.
+    pub fn count(&self) -> usize {
+        self.jobs.values().map(Vec::len).sum()
+    }
+
     fn is_quiet(&self) -> bool {
         self.jobs.is_empty()
     }

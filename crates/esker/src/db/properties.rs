@@ -52,7 +52,7 @@ pub struct Stats {
 }
 
 /// Names that [`Db::property`] knows.
-pub const PROPERTIES: [&str; 17] = [
+pub const PROPERTIES: [&str; 18] = [
     "memtable-bytes",
     "memtables-waiting",
     "entries-active-memtable",
@@ -64,6 +64,7 @@ pub const PROPERTIES: [&str; 17] = [
     "blob-live-bytes",
     "levels",
     "pending-compaction-bytes",
+    "compactions-running",
     "write-pressure",
     "snapshots",
     "iterators",
@@ -97,6 +98,7 @@ impl Db {
                     .join(" ")
             }
             "pending-compaction-bytes" => picker::estimate_debt(&view.version, &options).to_string(),
+            "compactions-running" => core.running.lock().count().to_string(),
             "write-pressure" => format!("{:.3}", family.family.pressure()),
             "snapshots" => core.snapshots.count().to_string(),
             "iterators" => {

@@ -1,0 +1,315 @@
+//! Opening, closing, destroying and repairing databases.
+
+use std::ffi::{c_char, c_int, c_uchar};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use esker::{Db, ErrorKind, Opener, Options, RecoveryMode};
+use esker_compat::{Result, Status, bytes, folder, report, survive};
+
+use crate::cache::CacheState;
+use crate::families::Handle;
+use crate::options::{self, Settings};
+
+/// `rocksdb_t`.
+pub struct Database {
+    pub db: Db,
+    pub default: Handle,
+    pub path: PathBuf,
+    number: u64,
+    caches: Vec<Arc<CacheState>>,
+    /// Ids of the families that can't take merges, so that a batch with a merge for them is refused.
+    mergeless: Mutex<Vec<u32>>,
+}
+
+impl Database {
+    /// A family was opened or made.
+    pub fn made(&self, handle: &Handle) {
+        if !handle.merges {
+            let mut ids = self.mergeless.lock().unwrap_or_else(PoisonError::into_inner);
+            ids.push(handle.family.id());
+        }
+    }
+
+    /// Whether the family with this id can take merges.
+    pub fn merges(&self, family: u32) -> bool {
+        let ids = self.mergeless.lock().unwrap_or_else(PoisonError::into_inner);
+        !ids.contains(&family)
+    }
+}
+
+/// A family as the program names it.
+type Named<'a> = (String, &'a Settings);
+
+const DEFAULT: &str = "default";
+
+/// How a database is opened.
+#[derive(Clone, Copy, PartialEq)]
+enum Mode {
+    ReadWrite,
+    ReadOnly,
+}
+
+fn open(
+    settings: &Settings,
+    path: PathBuf,
+    families: &[Named<'_>],
+    mode: Mode,
+) -> Result<(Database, Vec<Handle>)> {
+    folder::check_not_foreign(&path)?;
+    let Some(default) = families.iter().find(|(name, _)| name == DEFAULT) else {
+        return Err(Status::invalid("Default column family not specified"));
+    };
+    let mut all = vec![default.1];
+    all.extend(
+        families
+            .iter()
+            .filter(|(name, _)| name != DEFAULT)
+            .map(|(_, settings)| *settings),
+    );
+    let mut database_options = options::database(settings, &all)?;
+    if mode == Mode::ReadOnly {
+        database_options.read_only = true;
+        database_options.create_if_missing = false;
+        database_options.error_if_exists = false;
+    }
+    check_named(&path, families, settings, &database_options)?;
+    let mut opener = Opener::new(database_options.clone());
+    for (name, settings) in families {
+        opener = opener.column_family(name, options::family(settings)?);
+    }
+    if mode == Mode::ReadWrite {
+        opener = opener.create_missing_column_families();
+    }
+    let db = opener
+        .open(&path)
+        .map_err(|error| worded(error, &path, &database_options))?;
+    let mut handles = Vec::with_capacity(families.len());
+    for (name, settings) in families {
+        handles.push(Handle::new(db.column_family(name)?, settings));
+    }
+    let mut caches: Vec<Arc<CacheState>> = Vec::new();
+    for cache in all.iter().filter_map(|settings| settings.block_cache()) {
+        if !caches.iter().any(|known| Arc::ptr_eq(known, cache)) {
+            caches.push(Arc::clone(cache));
+        }
+    }
+    static NUMBER: AtomicU64 = AtomicU64::new(0);
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    for cache in &caches {
+        cache.enter(number, &db);
+    }
+    let default = Handle::new(db.default_column_family(), default.1);
+    let database = Database {
+        db,
+        default,
+        path,
+        number,
+        caches,
+        mergeless: Mutex::default(),
+    };
+    handles.iter().for_each(|handle| database.made(handle));
+    Ok((database, handles))
+}
+
+/// RocksDB wants every family of a database to be named when it is opened for writing, and makes those that are missing
+/// only when told to. The engine is more lenient, so its manifest is asked first.
+fn check_named(path: &Path, families: &[Named<'_>], settings: &Settings, options: &Options) -> Result<()> {
+    let known = match folder::families(path) {
+        Ok(known) => known,
+        // Nothing there yet, or the engine says better what is wrong.
+        Err(_) => vec![DEFAULT.to_owned()],
+    };
+    let is_named = |name: &String| families.iter().any(|(named, _)| named == name);
+    let forgotten: Vec<_> = known.iter().filter(|name| !is_named(name)).cloned().collect();
+    if !forgotten.is_empty() && !options.read_only {
+        let names = forgotten.join(", ");
+        return Err(Status::invalid(format_args!(
+            "Column families not opened: {names}"
+        )));
+    }
+    let missing = families.iter().find(|(name, _)| !known.contains(name));
+    if let Some((name, _)) = missing
+        && (settings.mapped.create_missing_column_families == 0 || options.read_only)
+        && (options.create_if_missing || path.join(esker::version::CURRENT).exists())
+    {
+        return Err(Status::invalid(format_args!("Column family not found: {name}")));
+    }
+    Ok(())
+}
+
+/// Words what programs look for as RocksDB does.
+fn worded(error: esker::Error, path: &Path, options: &Options) -> Status {
+    let shown = path.display();
+    match error.kind() {
+        ErrorKind::NotFound if options.read_only => missing(error.into(), path),
+        ErrorKind::NotFound if !options.create_if_missing => Status::invalid(format_args!(
+            "{shown}/CURRENT: does not exist (create_if_missing is false)"
+        )),
+        ErrorKind::InvalidArgument
+            if options.error_if_exists && error.message().contains("error_if_exists") =>
+        {
+            Status::invalid(format_args!("{shown}: exists (error_if_exists is true)"))
+        }
+        _ => error.into(),
+    }
+}
+
+/// A database that is not there, for calls that can't make one.
+pub fn missing(status: Status, path: &Path) -> Status {
+    match status.kind() {
+        Some(ErrorKind::NotFound) => Status::Text(
+            format!(
+                "IO error: No such file or directory: While opening a file for sequentially reading: {}/CURRENT: No \
+                 such file or directory",
+                path.display()
+            )
+            .into(),
+        ),
+        _ => status,
+    }
+}
+
+/// # Safety
+/// The contract: `count` names, options and slots for handles.
+unsafe fn open_families(
+    settings: *const Settings,
+    name: *const c_char,
+    count: c_int,
+    names: *const *const c_char,
+    options: *const *const Settings,
+    handles: *mut *mut Handle,
+    mode: Mode,
+) -> Result<*mut Database> {
+    let count = usize::try_from(count).unwrap_or(0);
+    // SAFETY: the caller's promise.
+    unsafe {
+        let names = bytes::array(names, count)
+            .iter()
+            .map(|&name| bytes::text(name).into_owned());
+        let options = bytes::array(options, count).iter().map(|&options| &*options);
+        let families: Vec<Named<'_>> = names.zip(options).collect();
+        let (database, made) = open(&*settings, bytes::path(name), &families, mode)?;
+        for (i, handle) in made.into_iter().enumerate() {
+            *handles.add(i) = Box::into_raw(Box::new(handle));
+        }
+        Ok(Box::into_raw(Box::new(database)))
+    }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn rocksdb_open(
+    options: *const Settings,
+    name: *const c_char,
+    error: *mut *mut c_char,
+) -> *mut Database {
+    // SAFETY: the contract.
+    unsafe {
+        report(error, std::ptr::null_mut(), || {
+            let settings = &*options;
+            let families = [(DEFAULT.to_owned(), settings)];
+            let (database, _) = open(settings, bytes::path(name), &families, Mode::ReadWrite)?;
+            Ok(Box::into_raw(Box::new(database)))
+        })
+    }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn rocksdb_open_for_read_only(
+    options: *const Settings,
+    name: *const c_char,
+    _: c_uchar,
+    error: *mut *mut c_char,
+) -> *mut Database {
+    // SAFETY: the contract.
+    unsafe {
+        report(error, std::ptr::null_mut(), || {
+            let settings = &*options;
+            let families = [(DEFAULT.to_owned(), settings)];
+            let (database, _) = open(settings, bytes::path(name), &families, Mode::ReadOnly)?;
+            Ok(Box::into_raw(Box::new(database)))
+        })
+    }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn rocksdb_open_column_families(
+    settings: *const Settings,
+    name: *const c_char,
+    count: c_int,
+    names: *const *const c_char,
+    options: *const *const Settings,
+    handles: *mut *mut Handle,
+    error: *mut *mut c_char,
+) -> *mut Database {
+    // SAFETY: the contract.
+    unsafe {
+        report(error, std::ptr::null_mut(), || {
+            open_families(settings, name, count, names, options, handles, Mode::ReadWrite)
+        })
+    }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn rocksdb_open_for_read_only_column_families(
+    settings: *const Settings,
+    name: *const c_char,
+    count: c_int,
+    names: *const *const c_char,
+    options: *const *const Settings,
+    handles: *mut *mut Handle,
+    _: c_uchar,
+    error: *mut *mut c_char,
+) -> *mut Database {
+    // SAFETY: the contract.
+    unsafe {
+        report(error, std::ptr::null_mut(), || {
+            open_families(settings, name, count, names, options, handles, Mode::ReadOnly)
+        })
+    }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn rocksdb_close(database: *mut Database) {
+    if database.is_null() {
+        return;
+    }
+    // SAFETY: the contract; a closed database is not used again.
+    let database = unsafe { Box::from_raw(database) };
+    for cache in &database.caches {
+        cache.leave(database.number);
+    }
+    // There is no slot for an error; the engine has logged what it could not do.
+    let _ = survive(|| Ok(database.db.close()?));
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn rocksdb_destroy_db(_: *const Settings, name: *const c_char, error: *mut *mut c_char) {
+    // SAFETY: the contract.
+    unsafe { report(error, (), || folder::destroy(&bytes::path(name))) };
+}
+
+/// Opens it, keeping every record of a damaged log that can be read, and closes it.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn rocksdb_repair_db(
+    options: *const Settings,
+    name: *const c_char,
+    error: *mut *mut c_char,
+) {
+    // SAFETY: the contract.
+    unsafe {
+        report(error, (), || {
+            let (settings, path) = (&*options, bytes::path(name));
+            folder::check_not_foreign(&path)?;
+            let options = Options {
+                create_if_missing: false,
+                error_if_exists: false,
+                recovery_mode: RecoveryMode::SkipCorrupt,
+                ..options::database(settings, &[settings])?
+            };
+            let opened = Opener::new(options.clone()).open(&path);
+            Ok(opened.map_err(|error| worded(error, &path, &options))?.close()?)
+        });
+    }
+}

@@ -1,0 +1,27 @@
+//! Random operations get the same answers from this library as from the real one.
+
+#[path = "../../tests/support/mod.rs"]
+mod support;
+
+#[path = "../../tests/support/random.rs"]
+mod random;
+
+use proptest::test_runner::{Config, TestRunner};
+
+#[test]
+fn random_operations_get_the_same_answers() {
+    let Some(real) = support::real("librocksdb.so") else {
+        return;
+    };
+    let mut runner = TestRunner::new(Config {
+        cases: Config::default().cases / 16,
+        failure_persistence: None,
+        ..Config::default()
+    });
+    runner
+        .run(&random::ops(true), |ops| {
+            random::assert_agree(&support::ours(), &real, "rocksdb_", true, &ops);
+            Ok(())
+        })
+        .unwrap();
+}
