@@ -2,7 +2,7 @@
 
 use std::ffi::{c_char, c_int};
 
-use esker::ColumnFamily;
+use esker::{ColumnFamily, KeyOrder};
 use esker_compat::{Result, Status, bytes, folder, memory, report};
 
 use crate::open::Database;
@@ -17,6 +17,7 @@ pub struct Handle {
     pub prefix: Prefix,
     /// Whether it can take merges.
     pub merges: bool,
+    pub order: KeyOrder,
 }
 
 impl Handle {
@@ -26,6 +27,7 @@ impl Handle {
             family,
             prefix: settings.prefix,
             merges: settings.merge_operator.is_some(),
+            order: settings.key_order(),
         }
     }
 }
@@ -140,14 +142,14 @@ unsafe extern "C" fn rocksdb_list_column_families(
 ) -> *mut *mut c_char {
     // SAFETY: the contract; `count` is writable.
     unsafe {
-        *count = 0;
-        report(error, std::ptr::null_mut(), || {
+        let names = report(error, Vec::new(), || {
             let path = bytes::path(name);
-            let names = folder::families(&path).map_err(|status| crate::open::missing(status, &path))?;
-            *count = names.len();
-            let names: Vec<*mut c_char> = names.iter().map(|name| memory::copy_text(name)).collect();
-            Ok(memory::copy_array(&names))
-        })
+            folder::families(&path).map_err(|status| crate::open::missing(status, &path))
+        });
+        *count = names.len();
+        let names: Vec<*mut c_char> = names.iter().map(|name| memory::copy_text(name)).collect();
+        // A list is returned also where there is none, as RocksDB does.
+        memory::copy_array(&names)
     }
 }
 

@@ -2,14 +2,14 @@
 //!
 //! | file | functions |
 //! |---|---|
-//! | `open` | open, close, destroy, repair |
+//! | `open` `unnamed` | open, close, destroy, repair |
 //! | `families` | column families |
 //! | `write` `get` `iterator` | what programs do with an open database |
 //! | `batch` | `rocksdb_writebatch_*` |
 //! | `maintenance` `property` | flushes, compactions, sizes, settings, figures |
 //! | `options` `table` | options of databases, families and tables, and what they become here |
 //! | `read_options` `write_options` `maintenance_options` | options of calls |
-//! | `merge_operator` `transform` `filter` `cache` `environment` | objects that options take |
+//! | `merge_operator` `compaction_filter` `transform` `filter` `cache` `environment` | objects that options take |
 //! | `settings` | options that are plain numbers |
 //!
 //! Every function keeps the contract at the head of `esker_compat`; that is what a `SAFETY` note means by it. The
@@ -20,6 +20,7 @@
 
 mod batch;
 mod cache;
+mod compaction_filter;
 mod environment;
 mod families;
 mod filter;
@@ -35,6 +36,7 @@ mod read_options;
 mod settings;
 mod table;
 mod transform;
+mod unnamed;
 mod write;
 mod write_options;
 

@@ -5,12 +5,14 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use esker::inspect::{FamilyInfo, Inspector};
 use esker::{Db, ErrorKind, Opener, Options, RecoveryMode};
 use esker_compat::{Result, Status, bytes, folder, report, survive};
 
 use crate::cache::CacheState;
 use crate::families::Handle;
 use crate::options::{self, Settings};
+use crate::unnamed;
 
 /// `rocksdb_t`.
 pub struct Database {
@@ -79,8 +81,14 @@ fn open(
     for (name, settings) in families {
         opener = opener.column_family(name, options::family(settings)?);
     }
-    if mode == Mode::ReadWrite {
-        opener = opener.create_missing_column_families();
+    match mode {
+        Mode::ReadWrite => opener = opener.create_missing_column_families(),
+        Mode::ReadOnly => {
+            let orders: Vec<_> = all.iter().map(|settings| settings.key_order()).collect();
+            for info in unnamed(&path, families) {
+                opener = opener.column_family(&info.name, unnamed::settings(&info, &orders));
+            }
+        }
     }
     let db = opener
         .open(&path)
@@ -111,6 +119,15 @@ fn open(
     };
     handles.iter().for_each(|handle| database.made(handle));
     Ok((database, handles))
+}
+
+/// The families of a database that the program does not name.
+fn unnamed(path: &Path, families: &[Named<'_>]) -> Vec<FamilyInfo> {
+    let known = Inspector::new(path)
+        .describe()
+        .map_or(Vec::new(), |info| info.families);
+    let is_named = |info: &FamilyInfo| families.iter().any(|(name, _)| *name == info.name);
+    known.into_iter().filter(|info| !is_named(info)).collect()
 }
 
 /// RocksDB wants every family of a database to be named when it is opened for writing, and makes those that are missing
@@ -308,7 +325,11 @@ unsafe extern "C" fn rocksdb_repair_db(
                 recovery_mode: RecoveryMode::SkipCorrupt,
                 ..options::database(settings, &[settings])?
             };
-            let opened = Opener::new(options.clone()).open(&path);
+            let mut opener = Opener::new(options.clone());
+            for info in unnamed(&path, &[(DEFAULT.to_owned(), settings)]) {
+                opener = opener.column_family(&info.name, unnamed::settings(&info, &[settings.key_order()]));
+            }
+            let opened = opener.open(&path);
             Ok(opened.map_err(|error| worded(error, &path, &options))?.close()?)
         });
     }

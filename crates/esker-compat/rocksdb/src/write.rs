@@ -137,6 +137,9 @@ unsafe extern "C" fn rocksdb_delete_range_cf(
     unsafe {
         let (start, end) = (bytes::slice(start, start_len), bytes::slice(end, end_len));
         report(error, (), || {
+            if (*family).order.compare(start, end).is_gt() {
+                return Err(Status::invalid("end key comes before start key"));
+            }
             let options = (*options).engine()?;
             Ok((*database)
                 .db

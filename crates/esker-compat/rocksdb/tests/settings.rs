@@ -35,6 +35,8 @@ fn rows() -> Vec<Row> {
         let text = std::fs::read_to_string(sources.join(file)).expect("a source");
         for table in text.split("settings! {").skip(1) {
             let table = table.split("\n}").next().expect("a table");
+            let code = table.lines().filter(|line| !line.trim_start().starts_with("//"));
+            let table = code.collect::<Vec<_>>().join("\n");
             let mut parts = table.split(';');
             let head = parts.next().expect("a head");
             let object = head.split_whitespace().last().expect("an object").to_owned();

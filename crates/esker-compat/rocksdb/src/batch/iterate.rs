@@ -15,7 +15,7 @@ type PutCf = unsafe extern "C" fn(*mut c_void, u32, *const c_char, usize, *const
 /// `void deleted_cf(state, family, key, key_len)`.
 type DeletedCf = unsafe extern "C" fn(*mut c_void, u32, *const c_char, usize);
 
-/// Puts and deletes of the default family, as RocksDB tells them; other kinds are passed over.
+/// Puts and deletes up to the first mutation of another family than the default one, or of a range: RocksDB stops there.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn rocksdb_writebatch_iterate(
     batch: *mut Batch,
@@ -41,13 +41,15 @@ unsafe extern "C" fn rocksdb_writebatch_iterate(
                     );
                 }
                 Mutation::Delete { family: 0, key } => deleted(state, key.as_ptr().cast(), key.len()),
-                _ => {}
+                Mutation::Merge { family: 0, .. } | Mutation::SingleDelete { family: 0, .. } => {}
+                _ => return,
             }
         }
     }
 }
 
-/// Puts, deletes and merges of all families; other kinds are passed over.
+/// Puts, deletes and merges of all families, up to the first range or single delete of another family than the
+/// default one: RocksDB stops there.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn rocksdb_writebatch_iterate_cf(
     batch: *mut Batch,
@@ -77,7 +79,8 @@ unsafe extern "C" fn rocksdb_writebatch_iterate_cf(
                     operand.len(),
                 ),
                 Mutation::Delete { family, key } => deleted(state, family, key.as_ptr().cast(), key.len()),
-                _ => {}
+                Mutation::SingleDelete { family: 0, .. } => {}
+                _ => return,
             }
         }
     }

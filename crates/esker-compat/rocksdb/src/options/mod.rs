@@ -57,6 +57,11 @@ pub struct Settings {
 }
 
 impl Settings {
+    /// The order of keys that the program chose.
+    pub fn key_order(&self) -> KeyOrder {
+        self.key_order.clone()
+    }
+
     /// The block cache that the program gave.
     pub fn block_cache(&self) -> Option<&Arc<CacheState>> {
         self.table.cache.as_ref()

@@ -7,6 +7,7 @@ use esker_compat::comparator::CComparator;
 
 use super::Settings;
 use crate::cache::Cache;
+use crate::compaction_filter::CompactionFilter;
 use crate::environment::{RateLimiter, WriteBufferManager};
 use crate::merge_operator::{CMergeOperator, UInt64Add};
 use crate::table::TableSettings;
@@ -119,23 +120,32 @@ unsafe extern "C" fn rocksdb_options_set_hash_link_list_rep(options: *mut Settin
     unsafe { &mut *options }.vector_memtable = false;
 }
 
-/// Filters that change or drop rows while they are compacted: opening with one is refused.
+/// What a filter would drop would stay, so opening with one is refused. The filter stays the caller's.
 #[unsafe(no_mangle)]
-unsafe extern "C" fn rocksdb_options_set_compaction_filter(options: *mut Settings, filter: *mut c_void) {
+unsafe extern "C" fn rocksdb_options_set_compaction_filter(
+    options: *mut Settings,
+    filter: *mut CompactionFilter,
+) {
     // SAFETY: as above.
-    unsafe { &mut *options }.refused =
-        (!filter.is_null()).then_some("compaction filters: rows that they would drop would stay");
+    unsafe { &mut *options }.refused = (!filter.is_null()).then_some(COMPACTION_FILTER);
 }
 
-/// As [`rocksdb_options_set_compaction_filter`].
+/// As [`rocksdb_options_set_compaction_filter`], but the options take the factory over.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn rocksdb_options_set_compaction_filter_factory(
     options: *mut Settings,
-    factory: *mut c_void,
+    factory: *mut CompactionFilter,
 ) {
-    // SAFETY: as above.
-    unsafe { rocksdb_options_set_compaction_filter(options, factory) };
+    // SAFETY: as above; a factory that was handed over is not used again.
+    unsafe {
+        rocksdb_options_set_compaction_filter(options, factory);
+        if !factory.is_null() {
+            drop(Box::from_raw(factory));
+        }
+    }
 }
+
+const COMPACTION_FILTER: &str = "compaction filters: rows that they would drop would stay";
 
 macro_rules! switches {
     ($($field:ident, $set:ident, $get:ident;)*) => {
