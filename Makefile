@@ -1,6 +1,6 @@
 # What can be done here; each target is a line or two, the work is in scripts/. `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help setup run test lint fmt deny test-long torture fuzz loom miri golden bench peers
+.PHONY: help setup run test lint fmt deny test-long torture fuzz loom miri golden bench peers dropin
 
 SECONDS_PER_TARGET ?= 60
 
@@ -53,3 +53,7 @@ bench: ## the flash benchmark at a scale of seconds, Esker alone
 peers: ## fetch RocksDB and LevelDB for the lab
 	@scripts/setup.sh peers
 	@scripts/fetch-peers.sh
+
+dropin: ## the libraries for programs of LevelDB and RocksDB, into target/dropin
+	@scripts/setup.sh build
+	@scripts/dropin.sh

@@ -22,6 +22,14 @@ pub fn levels(db: &Db, family: &ColumnFamily) -> Vec<LevelStats> {
         .unwrap_or_default()
 }
 
+/// The property by which a program learns that Esker is behind the interface, and which.
+pub const VERSION: &str = "esker.version";
+
+/// The value of [`VERSION`].
+pub fn version() -> String {
+    format!("Esker {}", esker::VERSION)
+}
+
 /// The level that a property's name ends with, such as `prefix0`.
 pub fn level_of(name: &str, prefix: &str) -> Option<usize> {
     let digits = name.strip_prefix(prefix)?;

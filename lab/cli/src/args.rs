@@ -77,6 +77,10 @@ pub struct LibraryArgs {
     /// Library with LevelDB's C interface
     #[arg(long, value_name = "FILE", default_value_os_t = Libraries::default().leveldb)]
     pub leveldb_lib: PathBuf,
+
+    /// Folder of Esker's drop-in libraries for programs of RocksDB and LevelDB
+    #[arg(long, value_name = "DIR", default_value_os_t = Libraries::default().dropin)]
+    pub dropin_dir: PathBuf,
 }
 
 impl LibraryArgs {
@@ -84,6 +88,7 @@ impl LibraryArgs {
         Libraries {
             rocksdb: self.rocksdb_lib.clone(),
             leveldb: self.leveldb_lib.clone(),
+            dropin: self.dropin_dir.clone(),
         }
     }
 }
@@ -107,6 +112,10 @@ pub struct RunArgs {
     /// Engines, comma-separated: `rocksdb` (its default variants), `rocksdb:direct` (one), `rocksdb:all`
     #[arg(long, value_delimiter = ',', default_value = "esker,rocksdb,leveldb")]
     pub engines: Vec<String>,
+
+    /// Also Esker through its drop-in libraries (`make dropin`): engines dropin-rocksdb and dropin-leveldb
+    #[arg(long)]
+    pub dropin: bool,
 
     /// How large and how long
     #[arg(long, value_enum, default_value = "small")]

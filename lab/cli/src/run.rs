@@ -159,6 +159,7 @@ impl Session<'_> {
             group: group.as_ref().map(|g| g.path().to_owned()),
             rocksdb_lib: self.args.libraries.rocksdb_lib.clone(),
             leveldb_lib: self.args.libraries.leveldb_lib.clone(),
+            dropin_dir: self.args.libraries.dropin_dir.clone(),
             load: None,
         };
         let message = jobs::run(&job, group.as_ref(), &self.allocator, &mut |p| show.progress(p));
@@ -261,8 +262,14 @@ fn settings(args: &RunArgs, spec: &Spec) -> Settings {
 /// Engines that can run here; what can't is noted. Fails if none can.
 fn choices<'a>(registry: &'a Registry, session: &mut Session<'_>) -> Result<Vec<Choice<'a>>> {
     let mut choices: Vec<Choice<'a>> = Vec::new();
-    for name in &session.args.engines {
-        let chosen = registry.choose(name.trim())?;
+    let mut names: Vec<&str> = session.args.engines.iter().map(|name| name.trim()).collect();
+    if session.args.dropin {
+        let added = ["dropin-rocksdb", "dropin-leveldb"].into_iter();
+        let given: Vec<_> = added.filter(|name| !names.contains(name)).collect();
+        names.extend(given);
+    }
+    for name in names {
+        let chosen = registry.choose(name)?;
         match chosen.first().map(|c| c.engine.version()) {
             Some(Err(error)) => session.note(format!("{name} can't run here: {error}")),
             _ => choices.extend(chosen),
@@ -357,6 +364,7 @@ pub fn run(args: &RunArgs) -> Result<ExitCode> {
 /// Prints the table and says where the results are.
 fn finish(run: &Run, args: &RunArgs, json: &Path) -> Result<ExitCode> {
     println!("\n{}", table::results(run));
+    print!("{}", table::dropin(run));
     if run.rows.iter().any(|r| r.capped || r.partial) {
         println!("* ended by the time cap or by the user; the rate is of the time measured");
     }

@@ -125,6 +125,33 @@ pub fn results(run: &Run) -> String {
     aligned(&head, 2, &rows)
 }
 
+/// What going through the drop-in libraries costs; empty where none ran beside the engine itself.
+pub fn dropin(run: &Run) -> String {
+    let head = ["test", "drop-in", "native", "to native", "CPU us/op more"];
+    let lines = summary::lines(&run.rows);
+    let rows: Vec<Vec<String>> = lines
+        .iter()
+        .filter_map(|line| {
+            let native = line.native.as_ref()?;
+            Some(vec![
+                line.workload.to_owned(),
+                line.label.clone(),
+                native.label.clone(),
+                format!("{}x", three_digits(native.ratio)),
+                format!("{:+.2}", native.cpu_us_per_op),
+            ])
+        })
+        .collect();
+    match rows.is_empty() {
+        true => String::new(),
+        false => format!(
+            "The drop-in libraries beside the engine without them (memory is divided as the peers divide it, not as \
+             the engine's own plan does)\n{}\n",
+            aligned(&head, 3, &rows)
+        ),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -144,6 +171,27 @@ mod tests {
             table,
             "test    ops\n──────  ───\na         1\n         22\n\nlonger  333\n"
         );
+    }
+
+    #[test]
+    fn a_drop_in_library_stands_beside_the_engine() {
+        let row = |engine: &str, variant: &str, ops_per_s: f64, cpu: f64| Row {
+            engine: engine.into(),
+            variant: variant.into(),
+            workload: "overwrite".into(),
+            ops: 1,
+            ops_per_s,
+            cpu_us_per_op_settled: cpu,
+            ..Row::default()
+        };
+        let mut run = Run {
+            rows: vec![row("dropin-rocksdb", "direct", 95.0, 5.25)],
+            ..Run::default()
+        };
+        assert_eq!(dropin(&run), "");
+        run.rows.push(row("esker", "default", 100.0, 5.0));
+        let text = dropin(&run);
+        assert!(text.contains("0.95") && text.contains("+0.25"), "{text}");
     }
 
     #[test]

@@ -36,6 +36,8 @@ pub struct Job {
     pub rocksdb_lib: PathBuf,
     /// LevelDB's library.
     pub leveldb_lib: PathBuf,
+    /// Folder of the drop-in libraries.
+    pub dropin_dir: PathBuf,
     /// Only load; another worker runs the test.
     pub load: Option<Load>,
 }
@@ -118,6 +120,7 @@ fn run(out: &Mutex<std::io::Stdout>) -> Result<Option<Message>> {
     let registry = Registry::new(&Libraries {
         rocksdb: job.rocksdb_lib.clone(),
         leveldb: job.leveldb_lib.clone(),
+        dropin: job.dropin_dir.clone(),
     });
     let elsewhere = |load| load_elsewhere(&job, load);
     let context = Context {

@@ -6,6 +6,12 @@ use crate::stats::{median, spread};
 /// The engine that ratios are taken to.
 pub const BASELINE: &str = "rocksdb";
 
+/// The engine behind the drop-in libraries, …
+pub const NATIVE: &str = "esker";
+
+/// … and how the names of engines begin that run through one of them.
+pub const DROPIN_PREFIX: &str = "dropin-";
+
 /// All repetitions of one engine, set up one way, in one workload.
 #[derive(Clone, Debug)]
 pub struct Line<'a> {
@@ -19,6 +25,19 @@ pub struct Line<'a> {
     pub ratio: Option<(f64, f64)>,
     /// The best RocksDB of its workload, that ratios are taken to.
     pub is_baseline: bool,
+    /// For a drop-in library: what it costs to go through it.
+    pub native: Option<Native>,
+}
+
+/// A drop-in library beside the engine that is behind it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Native {
+    /// The engine's line, of the same way of I/O where there is one.
+    pub label: String,
+    /// Throughput through the library over that without it: the median over the repetitions.
+    pub ratio: f64,
+    /// Processor time of an operation through the library less that without it, in microseconds.
+    pub cpu_us_per_op: f64,
 }
 
 impl<'a> Line<'a> {
@@ -67,6 +86,7 @@ pub fn lines(rows: &[Row]) -> Vec<Line<'_>> {
                 rows: vec![row],
                 ratio: None,
                 is_baseline: false,
+                native: None,
             }),
         }
     }
@@ -91,13 +111,7 @@ pub fn lines(rows: &[Row]) -> Vec<Line<'_>> {
         lines[best].is_baseline = true;
         let baseline: Vec<&Row> = lines[best].good().collect();
         for line in lines.iter_mut().filter(|l| l.workload == workload) {
-            let pairs: Vec<f64> = line
-                .good()
-                .filter_map(|row| {
-                    let pair = baseline.iter().find(|b| b.repeat == row.repeat)?;
-                    Some(row.ops_per_s / pair.ops_per_s)
-                })
-                .collect();
+            let pairs = pairs(line, &baseline);
             line.ratio = match median(&pairs) {
                 Some(middle) => Some((middle, spread(&pairs).unwrap_or(0.0))),
                 // No repetition has both: better an unpaired ratio than none.
@@ -107,7 +121,49 @@ pub fn lines(rows: &[Row]) -> Vec<Line<'_>> {
             };
         }
     }
+    for i in 0..lines.len() {
+        lines[i].native = native(&lines, &lines[i]);
+    }
     lines
+}
+
+/// Throughput over the baseline's, of the repetitions that both have.
+fn pairs(line: &Line<'_>, baseline: &[&Row]) -> Vec<f64> {
+    line.good()
+        .filter_map(|row| {
+            let pair = baseline.iter().find(|b| b.repeat == row.repeat)?;
+            Some(row.ops_per_s / pair.ops_per_s)
+        })
+        .collect()
+}
+
+/// The engine's line that a drop-in library's is compared with: of the same workload, and through the page cache where
+/// the library's is.
+fn native(lines: &[Line<'_>], line: &Line<'_>) -> Option<Native> {
+    let first = line.rows.first()?;
+    if !first.engine.starts_with(DROPIN_PREFIX) {
+        return None;
+    }
+    let wanted = if first.variant == "direct" {
+        "default"
+    } else {
+        "buffered"
+    };
+    let of_engine =
+        |l: &&Line<'_>| l.workload == line.workload && l.rows.first().is_some_and(|row| row.engine == NATIVE);
+    let variant = |l: &Line<'_>| l.rows.first().map_or("", |row| row.variant.as_str()).to_owned();
+    let other = lines
+        .iter()
+        .filter(of_engine)
+        .find(|l| variant(l) == wanted)
+        .or_else(|| lines.iter().find(of_engine))?;
+    let baseline: Vec<&Row> = other.good().collect();
+    Some(Native {
+        label: other.label.clone(),
+        ratio: median(&pairs(line, &baseline))?,
+        cpu_us_per_op: line.median(|r| r.cpu_us_per_op_settled)?
+            - other.median(|r| r.cpu_us_per_op_settled)?,
+    })
 }
 
 #[cfg(test)]
@@ -144,6 +200,24 @@ mod tests {
         let (ratio, plus_minus) = lines[2].ratio.unwrap();
         assert_eq!(ratio, 1.75, "the median of 1.5 and 2");
         assert!((plus_minus - 0.25 / 1.75).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_drop_in_library_is_compared_with_the_engine_behind_it() {
+        let rows = [
+            row("esker", "default", 1, 100.0),
+            row("esker", "buffered", 1, 50.0),
+            row("dropin-rocksdb", "direct", 1, 90.0),
+            row("dropin-rocksdb", "buffered", 1, 45.0),
+            row("dropin-leveldb", "default", 1, 25.0),
+        ];
+        let lines = lines(&rows);
+        let native = |i: usize| lines[i].native.as_ref().map(|n| (n.label.as_str(), n.ratio));
+        assert_eq!(native(0), None);
+        assert_eq!(native(2), Some(("esker", 0.9)));
+        assert_eq!(native(3), Some(("esker:buffered", 0.9)));
+        assert_eq!(native(4), Some(("esker:buffered", 0.5)));
+        assert!(super::lines(&rows[2..])[0].native.is_none());
     }
 
     #[test]

@@ -10,14 +10,16 @@ use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_LOCAL, RTLD_NOW};
 pub(crate) struct Dylib {
     library: std::mem::ManuallyDrop<Library>,
     path: PathBuf,
+    made_by: &'static str,
 }
 
 impl Dylib {
     /// Loads `path`, after those of its neighbours that `first` accepts by file name (libraries that it needs and
     /// that the system's search would not find).
-    pub(crate) fn open(path: &Path, first: &dyn Fn(&str) -> bool) -> Result<Dylib> {
+    /// `made_by` is the command that makes the library, for whoever misses it.
+    pub(crate) fn open(path: &Path, made_by: &'static str, first: &dyn Fn(&str) -> bool) -> Result<Dylib> {
         if !path.exists() {
-            return Err(missing(path, "no such file"));
+            return Err(missing(path, "no such file", made_by));
         }
         let real = path.canonicalize().map_err(|e| Error::io(path.display(), &e))?;
         for entry in real
@@ -37,10 +39,11 @@ impl Dylib {
         }
         // SAFETY: as above; the user named this library to be run.
         let library = unsafe { Library::open(Some(&real), RTLD_NOW | RTLD_LOCAL) }
-            .map_err(|e| missing(path, &e.to_string()))?;
+            .map_err(|e| missing(path, &e.to_string(), made_by))?;
         Ok(Dylib {
             library: std::mem::ManuallyDrop::new(library),
             path: path.to_owned(),
+            made_by,
         })
     }
 
@@ -52,16 +55,19 @@ impl Dylib {
         // SAFETY: the caller's promise; the library is never unloaded, so the copied pointer stays valid.
         unsafe { self.library.get::<F>(name.as_bytes()) }
             .map(|symbol| *symbol)
-            .map_err(|_| missing(&self.path, &format!("it does not export {name}")))
+            .map_err(|_| missing(&self.path, &format!("it does not export {name}"), self.made_by))
     }
 }
 
-fn missing(path: &Path, why: &str) -> Error {
-    Error::new(
-        Kind::Missing,
-        format!("{}: {why}; `make peers` fetches it", path.display()),
-    )
+fn missing(path: &Path, why: &str, made_by: &str) -> Error {
+    Error::new(Kind::Missing, format!("{}: {why}; {made_by}", path.display()))
 }
+
+/// How to get the peers' libraries.
+pub(crate) const PEERS: &str = "`make peers` fetches it";
+
+/// How to get the drop-in libraries.
+pub(crate) const DROPIN: &str = "`make dropin` builds it";
 
 #[cfg(test)]
 mod tests {
@@ -69,7 +75,7 @@ mod tests {
 
     #[test]
     fn a_missing_library_says_how_to_get_it() {
-        let error = Dylib::open(Path::new("peers/nothing.so"), &|_| false)
+        let error = Dylib::open(Path::new("peers/nothing.so"), PEERS, &|_| false)
             .err()
             .unwrap();
         assert_eq!(error.kind(), Kind::Missing);
@@ -82,7 +88,7 @@ mod tests {
         let path = dir.path().join("text.so");
         std::fs::write(&path, "not a library").unwrap();
         assert_eq!(
-            Dylib::open(&path, &|_| false).err().unwrap().kind(),
+            Dylib::open(&path, PEERS, &|_| false).err().unwrap().kind(),
             Kind::Missing
         );
     }

@@ -1,17 +1,19 @@
 //! LevelDB through its C interface, out of a library found at run time, with the report's settings.
 
+mod plan;
+
 use std::ffi::{c_char, c_int, c_uchar};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use esker_lab_core::engine::{
-    Compression, Database, Durability, Engine, OpenSettings, Profile, Session, Start, Variant,
-};
+use esker_lab_core::engine::{Database, Durability, Engine, OpenSettings, Session, Start, Variant};
 use esker_lab_core::{Error, Result, size};
+
+use plan::{MAX_OPEN_FILES, Plan};
 
 use crate::capi::{ErrorSlot, bytes, c_functions};
 use crate::common::{Batch, Common, Connection, Ptr, ReadOptions, WriteOptions};
-use crate::dylib::Dylib;
+use crate::dylib::{DROPIN, Dylib, PEERS};
 
 c_functions! {
     /// The functions of LevelDB's `c.h` that the lab calls.
@@ -38,6 +40,9 @@ c_functions! {
 
 /// The engine.
 pub struct LevelDb {
+    name: &'static str,
+    variants: &'static [Variant],
+    made_by: &'static str,
     path: PathBuf,
     /// Lives as long as the process, like the library: an open database outlives the borrow of its engine.
     api: OnceLock<Result<&'static Api>>,
@@ -49,12 +54,31 @@ const VARIANTS: &[Variant] = &[Variant {
     default: true,
 }];
 
+const DROPIN_VARIANTS: &[Variant] = &[Variant {
+    name: "default",
+    about: "Esker behind LevelDB's interface, told the same; files through the page cache",
+    default: true,
+}];
+
 impl LevelDb {
     /// LevelDB out of the library at `path`, loaded when first used.
     pub fn new(path: &Path) -> Self {
         LevelDb {
+            name: "leveldb",
+            variants: VARIANTS,
+            made_by: PEERS,
             path: path.to_owned(),
             api: OnceLock::new(),
+        }
+    }
+
+    /// Esker behind the same interface, out of the drop-in library at `path`, under the same code as the original.
+    pub fn dropin(path: &Path) -> Self {
+        LevelDb {
+            name: "dropin-leveldb",
+            variants: DROPIN_VARIANTS,
+            made_by: DROPIN,
+            ..Self::new(path)
         }
     }
 
@@ -62,7 +86,7 @@ impl LevelDb {
         self.api
             .get_or_init(|| {
                 // The wheel's library needs the snappy that came with it.
-                let library = Dylib::open(&self.path, &|name| name.starts_with("libsnappy"))?;
+                let library = Dylib::open(&self.path, self.made_by, &|name| name.starts_with("libsnappy"))?;
                 Ok(Box::leak(Box::new(Api::load(&library, "leveldb_")?)) as &Api)
             })
             .clone()
@@ -71,17 +95,22 @@ impl LevelDb {
 
 impl Engine for LevelDb {
     fn name(&self) -> &'static str {
-        "leveldb"
+        self.name
     }
 
     fn variants(&self) -> &'static [Variant] {
-        VARIANTS
+        self.variants
     }
 
     fn version(&self) -> Result<String> {
         let api = self.api()?;
         // SAFETY: plain functions without arguments.
-        Ok(unsafe { format!("{}.{}", (api.major_version)(), (api.minor_version)()) })
+        let version = unsafe { format!("{}.{}", (api.major_version)(), (api.minor_version)()) };
+        // The interface's version says nothing about what is behind it.
+        Ok(match self.name {
+            "leveldb" => version,
+            _ => format!("Esker behind {version}"),
+        })
     }
 
     fn open(&self, dir: &Path, _: &str, settings: &OpenSettings) -> Result<Box<dyn Database>> {
@@ -101,41 +130,6 @@ impl Engine for LevelDb {
             setup,
             plan,
         }))
-    }
-}
-
-const MAX_OPEN_FILES: c_int = 500_000;
-
-/// The report's settings, scaled to the memory there is.
-struct Plan {
-    write_buffer_bytes: usize,
-    cache_bytes: usize,
-    block_bytes: usize,
-    snappy: bool,
-}
-
-impl Plan {
-    fn new(settings: &OpenSettings) -> Plan {
-        let memory = settings.memory_bytes as usize;
-        // The report's buffer, of which there are two at a time, within a quarter of the memory.
-        let report_buffer = if settings.profile == Profile::BulkSequential {
-            128 << 20
-        } else {
-            256 << 20
-        };
-        Plan {
-            write_buffer_bytes: (memory / 8).clamp(1 << 20, report_buffer),
-            // 1 MiB in the report's tests 1 to 4; 16 GiB of 144 in test 5.
-            cache_bytes: if settings.profile == Profile::Mixed {
-                memory / 9
-            } else {
-                1 << 20
-            },
-            // LevelDB's report ran with its default of 4 KiB everywhere.
-            block_bytes: 4096,
-            // It knows no other compression than snappy.
-            snappy: settings.compression.levels(settings.profile).1 != Compression::None,
-        }
     }
 }
 

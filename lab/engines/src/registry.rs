@@ -14,6 +14,8 @@ pub struct Libraries {
     pub rocksdb: PathBuf,
     /// A library with LevelDB's C interface.
     pub leveldb: PathBuf,
+    /// The folder of Esker's drop-in libraries, under the originals' names.
+    pub dropin: PathBuf,
 }
 
 impl Default for Libraries {
@@ -21,6 +23,7 @@ impl Default for Libraries {
         Libraries {
             rocksdb: "peers/librocksdb.so".into(),
             leveldb: "peers/libleveldb.so".into(),
+            dropin: "target/dropin".into(),
         }
     }
 }
@@ -47,6 +50,8 @@ impl Registry {
                 Box::new(Esker),
                 Box::new(RocksDb::new(&libraries.rocksdb)),
                 Box::new(LevelDb::new(&libraries.leveldb)),
+                Box::new(RocksDb::dropin(&libraries.dropin.join("librocksdb.so"))),
+                Box::new(LevelDb::dropin(&libraries.dropin.join("libleveldb.so"))),
                 Box::new(Memory),
                 Box::new(Null),
             ],
@@ -113,6 +118,8 @@ mod tests {
         assert_eq!(names("rocksdb").unwrap(), ["buffered", "direct"]);
         assert_eq!(names("rocksdb:blob").unwrap(), ["blob"]);
         assert!(names("rocksdb:all").unwrap().len() > 4);
+        assert_eq!(names("dropin-rocksdb").unwrap(), ["buffered", "direct"]);
+        assert_eq!(names("dropin-leveldb").unwrap(), ["default"]);
         assert!(names("rocksdb:fast").unwrap_err().to_string().contains("direct"));
         assert!(names("oracle").unwrap_err().to_string().contains("leveldb"));
     }

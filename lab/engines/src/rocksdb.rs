@@ -17,11 +17,14 @@ use esker_lab_core::{Error, Result};
 
 use crate::capi::ErrorSlot;
 use crate::common::{Connection, WriteOptions};
-use crate::dylib::Dylib;
+use crate::dylib::{DROPIN, Dylib, PEERS};
 use api::Api;
 
 /// The engine.
 pub struct RocksDb {
+    name: &'static str,
+    variants: &'static [Variant],
+    made_by: &'static str,
     path: PathBuf,
     /// Lives as long as the process, like the library: an open database outlives the borrow of its engine.
     api: OnceLock<Result<&'static Api>>,
@@ -55,19 +58,45 @@ const VARIANTS: &[Variant] = &[
     },
 ];
 
+const DROPIN_VARIANTS: &[Variant] = &[
+    Variant {
+        name: "buffered",
+        about: "Esker behind RocksDB's interface, told the same as RocksDB; files through the page cache",
+        default: true,
+    },
+    Variant {
+        name: "direct",
+        about: "the same with direct reads, flushes and compactions; most of the memory is block cache",
+        default: true,
+    },
+];
+
 impl RocksDb {
     /// RocksDB out of the library at `path`, loaded when first used.
     pub fn new(path: &Path) -> Self {
         RocksDb {
+            name: "rocksdb",
+            variants: VARIANTS,
+            made_by: PEERS,
             path: path.to_owned(),
             api: OnceLock::new(),
+        }
+    }
+
+    /// Esker behind the same interface, out of the drop-in library at `path`, under the same code as the original.
+    pub fn dropin(path: &Path) -> Self {
+        RocksDb {
+            name: "dropin-rocksdb",
+            variants: DROPIN_VARIANTS,
+            made_by: DROPIN,
+            ..Self::new(path)
         }
     }
 
     fn api(&self) -> Result<&'static Api> {
         self.api
             .get_or_init(|| {
-                let library = Dylib::open(&self.path, &|_| false)?;
+                let library = Dylib::open(&self.path, self.made_by, &|_| false)?;
                 Ok(Box::leak(Box::new(Api::load(&library, "rocksdb_")?)) as &Api)
             })
             .clone()
@@ -76,14 +105,15 @@ impl RocksDb {
 
 impl Engine for RocksDb {
     fn name(&self) -> &'static str {
-        "rocksdb"
+        self.name
     }
 
     fn variants(&self) -> &'static [Variant] {
-        VARIANTS
+        self.variants
     }
 
-    /// The C interface has no function for it; a database writes it into its options file.
+    /// The C interface has no function for it; a database writes it into its options file. A drop-in library has a
+    /// property for it.
     fn version(&self) -> Result<String> {
         let dir = std::env::temp_dir().join(format!("esker-lab-version-{}", std::process::id()));
         let io = |e: &std::io::Error| Error::io(dir.display(), e);
@@ -93,7 +123,9 @@ impl Engine for RocksDb {
         let opened = unsafe {
             let options = (api.options_create)();
             (api.options_set_create_if_missing)(options, 1);
-            let opened = Connection::open(&api.base, options, &dir).map(drop);
+            let opened = Connection::open(&api.base, options, &dir);
+            // A drop-in library says so; the real one does not know the property.
+            let opened = opened.map(|connection| connection.property(c"esker.version"));
             (api.options_destroy)(options);
             opened
         };
@@ -107,7 +139,10 @@ impl Engine for RocksDb {
                     .find_map(|l| Some(l.trim().strip_prefix("rocksdb_version=")?.to_owned()))
             });
         let _ = std::fs::remove_dir_all(&dir);
-        opened?;
+        let dropin = opened?;
+        if !dropin.is_empty() {
+            return Ok(dropin);
+        }
         Ok(version.unwrap_or_else(|| "of unknown version".to_owned()))
     }
 

@@ -418,9 +418,7 @@ impl LineView {
             spread: line
                 .spread(|r| r.ops_per_s)
                 .map_or(String::new(), |s| format!("±{:.0} %", s * 100.0)),
-            ratio: line
-                .ratio
-                .map_or(String::new(), |(r, _)| format!("{}×", three_digits(r))),
+            ratio: ratios(line),
             is_baseline: line.is_baseline,
             bar: format!(
                 "{:.2}",
@@ -457,6 +455,20 @@ impl LineView {
             notes: shown.map_or(Vec::new(), row_notes),
         }
     }
+}
+
+/// To the best RocksDB and, for a drop-in library, to the engine behind it.
+fn ratios(line: &Line<'_>) -> String {
+    let baseline = line.ratio.map(|(ratio, _)| format!("{}×", three_digits(ratio)));
+    let native = line
+        .native
+        .as_ref()
+        .map(|native| format!("{}× of {}", three_digits(native.ratio), native.label));
+    [baseline, native]
+        .into_iter()
+        .flatten()
+        .collect::<Vec<_>>()
+        .join(" · ")
 }
 
 fn row_notes(row: &Row) -> Vec<String> {

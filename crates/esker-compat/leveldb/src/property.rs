@@ -21,6 +21,7 @@ fn value(database: &Database, name: &str) -> Result<Option<String>> {
         return Ok((level < LEVELS).then(|| files.to_string()));
     }
     Ok(match name {
+        properties::VERSION => Some(properties::version()),
         "leveldb.stats" => Some(stats(database)),
         "leveldb.sstables" => {
             let info = Inspector::new(&database.path).describe()?;

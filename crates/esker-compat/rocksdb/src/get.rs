@@ -13,7 +13,7 @@ use crate::settings::destroyed;
 /// # Safety
 /// The contract.
 #[inline]
-unsafe fn get<'a>(
+unsafe fn get(
     database: *mut Database,
     options: *const ReadSettings,
     family: &Handle,
@@ -22,7 +22,7 @@ unsafe fn get<'a>(
 ) -> Result<Option<PinnedValue>> {
     // SAFETY: the caller's promise.
     unsafe {
-        let (database, key): (&'a Database, _) = (&*database, bytes::slice(key, key_len));
+        let (database, key) = (&*database, bytes::slice(key, key_len));
         Ok(database.db.get_with(&family.family, key, (*options).point()?)?)
     }
 }

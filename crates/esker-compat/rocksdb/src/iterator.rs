@@ -26,11 +26,10 @@ esker_compat::iterator_functions!(
 /// # Safety
 /// The contract; bounds of the options are readable.
 unsafe fn iterator(database: &Database, options: &ReadSettings, family: &Handle) -> Result<Iter> {
-    // SAFETY: the caller's promise.
     survive(|| {
-        Ok(database
-            .db
-            .iter_cf(&family.family, unsafe { options.scan(family) }?)?)
+        // SAFETY: the caller's promise.
+        let options = unsafe { options.scan(family) }?;
+        Ok(database.db.iter_cf(&family.family, options)?)
     })
 }
 

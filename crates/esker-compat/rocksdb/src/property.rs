@@ -4,7 +4,7 @@ use std::ffi::{c_char, c_int};
 use std::fmt::Write as _;
 
 use esker::inspect::Inspector;
-use esker_compat::properties::{level_of, levels, number, tables};
+use esker_compat::properties::{VERSION, level_of, levels, number, tables, version};
 use esker_compat::{Result, bytes, memory, report};
 
 use crate::families::Handle;
@@ -48,6 +48,7 @@ fn text(database: &Database, handle: &Handle, name: &str) -> Result<Option<Strin
         return Ok(levels.get(level).map(|level| level.files.to_string()));
     }
     Ok(match name {
+        VERSION => Some(version()),
         "rocksdb.stats" | "rocksdb.cfstats" | "rocksdb.cfstats-no-file-histogram" | "rocksdb.dbstats" => {
             Some(db.stats().to_string())
         }

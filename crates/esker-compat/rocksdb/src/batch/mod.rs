@@ -146,8 +146,10 @@ macro_rules! of_one {
                 key_len: usize,
             ) {
                 // SAFETY: as above.
-                let ($batch, $family, $key) =
-                    unsafe { (&mut *batch, family(handle), bytes::slice(key, key_len)) };
+                let ($batch, $family, $key) = unsafe {
+                    let key = bytes::slice(key, key_len);
+                    (&mut *batch, family(handle), key)
+                };
                 $add;
             }
         )*

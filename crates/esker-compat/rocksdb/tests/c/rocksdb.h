@@ -10,6 +10,7 @@ typedef struct rocksdb_block_based_table_options_t rocksdb_block_based_table_opt
 typedef struct rocksdb_cache_t rocksdb_cache_t;
 typedef struct rocksdb_column_family_handle_t rocksdb_column_family_handle_t;
 typedef struct rocksdb_compactionfilter_t rocksdb_compactionfilter_t;
+typedef struct rocksdb_compactionfiltercontext_t rocksdb_compactionfiltercontext_t;
 typedef struct rocksdb_compactionfilterfactory_t rocksdb_compactionfilterfactory_t;
 typedef struct rocksdb_compactoptions_t rocksdb_compactoptions_t;
 typedef struct rocksdb_comparator_t rocksdb_comparator_t;
@@ -183,6 +184,17 @@ void rocksdb_compact_range_cf_opt(rocksdb_t*, rocksdb_column_family_handle_t*, r
     const char*, size_t, const char*, size_t);
 void rocksdb_compact_range_opt(rocksdb_t*, rocksdb_compactoptions_t*, const char*, size_t, const char*,
     size_t);
+rocksdb_compactionfilter_t* rocksdb_compactionfilter_create(void*, void (*destructor)(void*),
+    unsigned char (*filter)(void*, int level, const char* key, size_t key_length, const char* existing_value,
+        size_t value_length, char** new_value, size_t* new_value_length, unsigned char* value_changed),
+    const char* (*name)(void*));
+void rocksdb_compactionfilter_destroy(rocksdb_compactionfilter_t*);
+void rocksdb_compactionfilter_set_ignore_snapshots(rocksdb_compactionfilter_t*, unsigned char);
+rocksdb_compactionfilterfactory_t* rocksdb_compactionfilterfactory_create(void*, void (*destructor)(void*),
+    rocksdb_compactionfilter_t* (*create)(void*, rocksdb_compactionfiltercontext_t* context),
+    const char* (*name)(void*));
+void rocksdb_compactionfilterfactory_destroy(rocksdb_compactionfilterfactory_t*);
+void rocksdb_options_enable_statistics(rocksdb_options_t*);
 rocksdb_compactoptions_t* rocksdb_compactoptions_create(void);
 void rocksdb_compactoptions_destroy(rocksdb_compactoptions_t*);
 unsigned char rocksdb_compactoptions_get_allow_write_stall(rocksdb_compactoptions_t*);
