@@ -1,6 +1,6 @@
 # What can be done here; each target is a line or two, the work is in scripts/. `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help setup run test lint fmt deny test-long torture fuzz loom miri golden bench peers dropin
+.PHONY: help setup run test lint fmt deny test-long torture fuzz loom miri memcheck golden bench peers dropin
 
 SECONDS_PER_TARGET ?= 60
 
@@ -43,6 +43,10 @@ loom: ## the concurrent structures under every interleaving
 miri: ## the modules with unsafe code under Miri
 	@scripts/setup.sh build deep
 	@scripts/miri.sh
+
+memcheck: ## the drop-in libraries' C programs under valgrind
+	@scripts/setup.sh build
+	@scripts/memcheck.sh
 
 golden: ## write the golden database of the current format, if there is none yet
 	ESKER_WRITE_GOLDEN=1 cargo test -p esker --test golden --locked

@@ -21,7 +21,7 @@ pub unsafe fn slice<'a>(data: *const c_char, len: usize) -> &'a [u8] {
 /// `count` values at `items`, such as a list of lengths.
 ///
 /// # Safety
-/// As for [`slice`].
+/// As for [`slice()`].
 pub unsafe fn array<'a, T>(items: *const T, count: usize) -> &'a [T] {
     if count == 0 || items.is_null() {
         return &[];
@@ -33,7 +33,7 @@ pub unsafe fn array<'a, T>(items: *const T, count: usize) -> &'a [T] {
 /// A key that may be left open: null means none.
 ///
 /// # Safety
-/// As for [`slice`].
+/// As for [`slice()`].
 pub unsafe fn bound<'a>(data: *const c_char, len: usize) -> Option<&'a [u8]> {
     if data.is_null() {
         return None;
@@ -45,7 +45,7 @@ pub unsafe fn bound<'a>(data: *const c_char, len: usize) -> Option<&'a [u8]> {
 /// A NUL-terminated string; null counts as the empty one.
 ///
 /// # Safety
-/// As for [`slice`], up to the NUL.
+/// As for [`slice()`], up to the NUL.
 pub unsafe fn text<'a>(string: *const c_char) -> Cow<'a, str> {
     if string.is_null() {
         return Cow::Borrowed("");

@@ -129,12 +129,14 @@ pub fn results(run: &Run) -> String {
 pub fn dropin(run: &Run) -> String {
     let head = ["test", "drop-in", "native", "to native", "CPU us/op more"];
     let lines = summary::lines(&run.rows);
+    let mut previous = "";
     let rows: Vec<Vec<String>> = lines
         .iter()
         .filter_map(|line| {
             let native = line.native.as_ref()?;
+            let test = std::mem::replace(&mut previous, line.workload);
             Some(vec![
-                line.workload.to_owned(),
+                if test == line.workload { "" } else { line.workload }.to_owned(),
                 line.label.clone(),
                 native.label.clone(),
                 format!("{}x", three_digits(native.ratio)),

@@ -128,6 +128,18 @@ fn mistakes_are_answered_with_what_to_do() {
             2,
             "make peers",
         ),
+        (
+            vec![
+                "run",
+                "flash",
+                "--engines",
+                "dropin-leveldb",
+                "--dropin-dir",
+                "no-such-folder",
+            ],
+            2,
+            "make dropin",
+        ),
         (vec!["compare", "no.json", "no.json"], 1, "no.json"),
         (vec!["report", "no-such-folder"], 1, "no-such-folder"),
     ] {
@@ -176,4 +188,35 @@ fn peers_run_where_their_libraries_are() {
             .iter()
             .any(|n| n.contains("leveldb:default was left out of mergerandom"))
     );
+}
+
+#[test]
+fn drop_in_libraries_run_as_the_originals_do() {
+    let dropin = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../target/dropin");
+    if !dropin.join("librocksdb.so").exists() || !dropin.join("libleveldb.so").exists() {
+        println!("skipped: no drop-in libraries; `make dropin` builds them");
+        return;
+    }
+    let dir = folder();
+    let folder = dropin.display().to_string();
+    let mut args = quick("esker", "dropin.json");
+    args.extend([
+        "--dropin",
+        "--dropin-dir",
+        &folder,
+        "--only",
+        "bulkload-random,mergerandom,seekrandom,readreverse",
+        "--skip-limits",
+    ]);
+    let output = lab(dir.path(), &args);
+    assert!(output.status.success(), "{}", text(&output));
+    let run = Run::read(&dir.path().join("dropin.json")).unwrap();
+    // Esker, RocksDB's interface two ways, LevelDB's, which has no merge.
+    assert_eq!(run.rows.len(), 4 * 4 - 1, "{}", text(&output));
+    assert!(
+        run.rows.iter().all(|r| r.is_good() && r.verified_reads > 0),
+        "{}",
+        text(&output)
+    );
+    assert!(text(&output).contains("to native"), "{}", text(&output));
 }

@@ -137,6 +137,7 @@ static void opening(const char *folder) {
   char **names = rocksdb_list_column_families(options, below(folder, "a"), &count, &error);
   printf("families of nothing: %d\n", names != NULL);
   check("families of nothing");
+  rocksdb_list_column_families_destroy(names, count);
   rocksdb_options_set_create_if_missing(options, 1);
   rocksdb_options_set_error_if_exists(options, 1);
   db = rocksdb_open(options, below(folder, "a"), &error);
@@ -743,6 +744,7 @@ int main(int count, char **arguments) {
   check("repair");
   rocksdb_destroy_db(options, below(folder, "sums"), &error);
   check("destroy");
+  rocksdb_options_destroy(options);
   rocksdb_block_based_options_destroy(table);
   rocksdb_ratelimiter_destroy(limiter);
   rocksdb_cache_destroy(cache);
