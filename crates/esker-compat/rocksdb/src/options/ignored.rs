@@ -67,6 +67,8 @@ settings! {
     cf_allow_ingest_behind: c_uchar = 0,
         rocksdb_options_set_cf_allow_ingest_behind, rocksdb_options_get_cf_allow_ingest_behind;
     compaction_pri: c_int = 3, rocksdb_options_set_compaction_pri, rocksdb_options_get_compaction_pri;
+    compaction_readahead_size: usize = 2 << 20,
+        rocksdb_options_compaction_readahead_size, rocksdb_options_get_compaction_readahead_size;
     compaction_verify_record_count: c_uchar = 1,
         rocksdb_options_set_compaction_verify_record_count,
         rocksdb_options_get_compaction_verify_record_count;

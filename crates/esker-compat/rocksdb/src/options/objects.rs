@@ -195,7 +195,6 @@ without_meaning! {
     rocksdb_options_set_blob_cache(*mut Cache);
     rocksdb_options_set_max_bytes_for_level_multiplier_additional(*mut c_int, usize);
     rocksdb_options_set_plain_table_factory(u32, c_int, f64, usize, usize, c_char, c_uchar, c_uchar);
-    rocksdb_options_compaction_readahead_size(usize);
     rocksdb_options_enable_statistics();
     rocksdb_options_set_statistics_level(c_int);
 }
