@@ -14,7 +14,7 @@ fn random_operations_get_the_same_answers() {
         return;
     };
     let mut runner = TestRunner::new(Config {
-        cases: Config::default().cases / 16,
+        cases: Config::default().cases / 8,
         failure_persistence: None,
         ..Config::default()
     });

@@ -42,6 +42,9 @@ pub enum Op {
     },
     Compact(Option<(u8, u8)>),
     Reopen,
+    MultiGet(Vec<u8>),
+    /// The operation in the other column family.
+    Other(Box<Op>),
 }
 
 /// Operations; all that both interfaces have, or all.
@@ -64,10 +67,13 @@ pub fn ops(full: bool) -> impl Strategy<Value = Vec<Op>> {
     let more = prop_oneof![
         4 => (key.clone(), value()).prop_map(|(key, value)| Op::Merge(key, value)),
         2 => (key.clone(), key.clone()).prop_map(|(a, b)| Op::DeleteRange(a.min(b), a.max(b))),
+        1 => prop::collection::vec(key.clone(), 0..6).prop_map(Op::MultiGet),
         3 => (key.clone(), key, any::<bool>()).prop_map(|(lower, upper, forward)| Op::Within { lower, upper, forward }),
     ];
     let one = if full {
-        prop_oneof![3 => small, 1 => more].boxed()
+        let both = prop_oneof![3 => small, 1 => more].boxed();
+        let other = both.clone().prop_map(|op| Op::Other(Box::new(op)));
+        prop_oneof![2 => both, 1 => other].boxed()
     } else {
         small.boxed()
     };
@@ -106,6 +112,10 @@ pub struct Target {
     writes: Ptr,
     db: Ptr,
     snapshots: Vec<Ptr>,
+    /// The default family and another one, where there are families.
+    families: Vec<Ptr>,
+    /// The one that the operation is about; null for functions that know none.
+    family: Ptr,
 }
 
 impl Target {
@@ -121,6 +131,8 @@ impl Target {
             writes: null_mut(),
             db: null_mut(),
             snapshots: Vec::new(),
+            families: Vec::new(),
+            family: null_mut(),
         };
         // SAFETY: each function has the type of its header; objects are destroyed in `drop`.
         unsafe {
@@ -137,6 +149,9 @@ impl Target {
             );
             if full {
                 target.set_merge_operator();
+                let function = "options_set_create_missing_column_families";
+                target.f::<unsafe extern "C" fn(Ptr, c_uchar)>(function)(target.options, 1);
+                target.families = vec![null_mut(); 2];
             }
         }
         target.open_again();
@@ -152,13 +167,35 @@ impl Target {
     fn open_again(&mut self) {
         let path = CString::new(self.path.as_os_str().as_bytes()).unwrap();
         let mut error = null_mut();
-        // SAFETY: as above.
+        // SAFETY: as above; there are as many names, options and slots as families.
         self.db = unsafe {
-            self.f::<unsafe extern "C" fn(Ptr, *const c_char, Slot) -> Ptr>("open")(
-                self.options,
-                path.as_ptr(),
-                &raw mut error,
-            )
+            if self.families.is_empty() {
+                self.f::<unsafe extern "C" fn(Ptr, *const c_char, Slot) -> Ptr>("open")(
+                    self.options,
+                    path.as_ptr(),
+                    &raw mut error,
+                )
+            } else {
+                let (names, options) = ([c"default".as_ptr(), c"other".as_ptr()], [self.options; 2]);
+                type OpenFamilies = unsafe extern "C" fn(
+                    Ptr,
+                    *const c_char,
+                    c_int,
+                    *const *const c_char,
+                    *const Ptr,
+                    *mut Ptr,
+                    Slot,
+                ) -> Ptr;
+                self.f::<OpenFamilies>("open_column_families")(
+                    self.options,
+                    path.as_ptr(),
+                    2,
+                    names.as_ptr(),
+                    options.as_ptr(),
+                    self.families.as_mut_ptr(),
+                    &raw mut error,
+                )
+            }
         };
         assert_eq!(self.answer(error), "ok");
     }
@@ -178,6 +215,9 @@ impl Target {
     /// Does the operation and says what came of it.
     pub fn run(&mut self, op: &Op) -> String {
         type Put = unsafe extern "C" fn(Ptr, Ptr, *const c_char, usize, *const c_char, usize, Slot);
+        type PutCf = unsafe extern "C" fn(Ptr, Ptr, Ptr, *const c_char, usize, *const c_char, usize, Slot);
+        type Delete = unsafe extern "C" fn(Ptr, Ptr, *const c_char, usize, Slot);
+        type DeleteCf = unsafe extern "C" fn(Ptr, Ptr, Ptr, *const c_char, usize, Slot);
         let mut error = null_mut();
         let (db, writes) = (self.db, self.writes);
         // SAFETY: each function has the type of its header; keys and values live for the call.
@@ -185,26 +225,23 @@ impl Target {
             match op {
                 Op::Put(key, value) | Op::Merge(key, value) => {
                     let name = if matches!(op, Op::Put(..)) { "put" } else { "merge" };
-                    let key = key_of(*key);
-                    self.f::<Put>(name)(
-                        db,
-                        writes,
-                        key.as_ptr().cast(),
-                        key.len(),
-                        value.as_ptr().cast(),
-                        value.len(),
-                        &raw mut error,
-                    );
+                    let (key, data, len) = (key_of(*key), value.as_ptr().cast(), value.len());
+                    let (key, key_len) = (key.as_ptr().cast(), key.len());
+                    if self.family.is_null() {
+                        self.f::<Put>(name)(db, writes, key, key_len, data, len, &raw mut error);
+                    } else {
+                        let (name, family) = (format!("{name}_cf"), self.family);
+                        self.f::<PutCf>(&name)(db, writes, family, key, key_len, data, len, &raw mut error);
+                    }
                 }
                 Op::Delete(key) => {
                     let key = key_of(*key);
-                    self.f::<unsafe extern "C" fn(Ptr, Ptr, *const c_char, usize, Slot)>("delete")(
-                        db,
-                        writes,
-                        key.as_ptr().cast(),
-                        key.len(),
-                        &raw mut error,
-                    );
+                    let (key, len) = (key.as_ptr().cast(), key.len());
+                    if self.family.is_null() {
+                        self.f::<Delete>("delete")(db, writes, key, len, &raw mut error);
+                    } else {
+                        self.f::<DeleteCf>("delete_cf")(db, writes, self.family, key, len, &raw mut error);
+                    }
                 }
                 Op::DeleteRange(start, end) => {
                     let (start, end) = (key_of(*start), key_of(*end));
@@ -213,8 +250,11 @@ impl Target {
                     }
                     type DeleteRange =
                         unsafe extern "C" fn(Ptr, Ptr, Ptr, *const c_char, usize, *const c_char, usize, Slot);
-                    let family =
-                        self.f::<unsafe extern "C" fn(Ptr) -> Ptr>("get_default_column_family_handle")(db);
+                    let family = if self.family.is_null() {
+                        self.families[0]
+                    } else {
+                        self.family
+                    };
                     self.f::<DeleteRange>("delete_range_cf")(
                         db,
                         writes,
@@ -225,7 +265,6 @@ impl Target {
                         end.len(),
                         &raw mut error,
                     );
-                    self.f::<unsafe extern "C" fn(Ptr)>("column_family_handle_destroy")(family);
                 }
                 Op::Write(rows) => self.write(rows, &raw mut error),
                 Op::Get(key) => return self.get(self.reads, *key),
@@ -280,7 +319,21 @@ impl Target {
                     let ends = range.as_ref().map_or((null(), 0, null(), 0), |(start, end)| {
                         (start.as_ptr().cast(), start.len(), end.as_ptr().cast(), end.len())
                     });
-                    self.f::<Compact>("compact_range")(db, ends.0, ends.1, ends.2, ends.3);
+                    type CompactCf =
+                        unsafe extern "C" fn(Ptr, Ptr, *const c_char, usize, *const c_char, usize);
+                    if self.family.is_null() {
+                        self.f::<Compact>("compact_range")(db, ends.0, ends.1, ends.2, ends.3);
+                    } else {
+                        let function = self.f::<CompactCf>("compact_range_cf");
+                        function(db, self.family, ends.0, ends.1, ends.2, ends.3);
+                    }
+                }
+                Op::MultiGet(keys) => return self.multi_get(keys),
+                Op::Other(op) => {
+                    self.family = self.families[1];
+                    let answer = self.run(op);
+                    self.family = null_mut();
+                    return answer;
                 }
                 Op::Reopen => {
                     self.close();
@@ -298,24 +351,22 @@ impl Target {
         unsafe {
             let batch = self.f::<unsafe extern "C" fn() -> Ptr>("writebatch_create")();
             for (key, value) in rows {
-                let key = key_of(*key);
+                type Put = unsafe extern "C" fn(Ptr, *const c_char, usize, *const c_char, usize);
+                type PutCf = unsafe extern "C" fn(Ptr, Ptr, *const c_char, usize, *const c_char, usize);
+                type Delete = unsafe extern "C" fn(Ptr, *const c_char, usize);
+                type DeleteCf = unsafe extern "C" fn(Ptr, Ptr, *const c_char, usize);
+                let (key, family) = (key_of(*key), self.family);
+                let (key, len) = (key.as_ptr().cast(), key.len());
                 match value {
-                    Some(value) => {
-                        self.f::<unsafe extern "C" fn(Ptr, *const c_char, usize, *const c_char, usize)>(
-                            "writebatch_put",
-                        )(
-                            batch,
-                            key.as_ptr().cast(),
-                            key.len(),
-                            value.as_ptr().cast(),
-                            value.len(),
-                        );
+                    Some(value) if family.is_null() => {
+                        self.f::<Put>("writebatch_put")(batch, key, len, value.as_ptr().cast(), value.len());
                     }
-                    None => self.f::<unsafe extern "C" fn(Ptr, *const c_char, usize)>("writebatch_delete")(
-                        batch,
-                        key.as_ptr().cast(),
-                        key.len(),
-                    ),
+                    Some(value) => {
+                        let function = self.f::<PutCf>("writebatch_put_cf");
+                        function(batch, family, key, len, value.as_ptr().cast(), value.len());
+                    }
+                    None if family.is_null() => self.f::<Delete>("writebatch_delete")(batch, key, len),
+                    None => self.f::<DeleteCf>("writebatch_delete_cf")(batch, family, key, len),
                 }
             }
             self.f::<unsafe extern "C" fn(Ptr, Ptr, Ptr, Slot)>("write")(self.db, self.writes, batch, error);
@@ -340,17 +391,26 @@ impl Target {
 
     fn get(&self, options: Ptr, key: u8) -> String {
         type Get = unsafe extern "C" fn(Ptr, Ptr, *const c_char, usize, *mut usize, Slot) -> *mut c_char;
+        type GetCf =
+            unsafe extern "C" fn(Ptr, Ptr, Ptr, *const c_char, usize, *mut usize, Slot) -> *mut c_char;
         let (key, mut len, mut error) = (key_of(key), 77, null_mut());
         // SAFETY: as in `run`; a value is ours to free.
         unsafe {
-            let value = self.f::<Get>("get")(
-                self.db,
-                options,
-                key.as_ptr().cast(),
-                key.len(),
-                &raw mut len,
-                &raw mut error,
-            );
+            let (data, key_len) = (key.as_ptr().cast(), key.len());
+            let value = if self.family.is_null() {
+                self.f::<Get>("get")(self.db, options, data, key_len, &raw mut len, &raw mut error)
+            } else {
+                let function = self.f::<GetCf>("get_cf");
+                function(
+                    self.db,
+                    options,
+                    self.family,
+                    data,
+                    key_len,
+                    &raw mut len,
+                    &raw mut error,
+                )
+            };
             if value.is_null() {
                 return format!("{} none {len}", self.answer(error));
             }
@@ -365,7 +425,12 @@ impl Target {
         let mut text = String::new();
         // SAFETY: as in `run`; keys and values are read while the iterator stands on them.
         unsafe {
-            let iter = self.f::<unsafe extern "C" fn(Ptr, Ptr) -> Ptr>("create_iterator")(self.db, options);
+            let iter = if self.family.is_null() {
+                self.f::<unsafe extern "C" fn(Ptr, Ptr) -> Ptr>("create_iterator")(self.db, options)
+            } else {
+                let function = self.f::<unsafe extern "C" fn(Ptr, Ptr, Ptr) -> Ptr>("create_iterator_cf");
+                function(self.db, options, self.family)
+            };
             match from {
                 Some(key) => self.f::<unsafe extern "C" fn(Ptr, *const c_char, usize)>("iter_seek")(
                     iter,
@@ -400,11 +465,58 @@ impl Target {
         text
     }
 
+    /// Of the keys, every second in the other family.
+    fn multi_get(&self, keys: &[u8]) -> String {
+        type MultiGet = unsafe extern "C" fn(
+            Ptr,
+            Ptr,
+            *const Ptr,
+            usize,
+            *const *const c_char,
+            *const usize,
+            *mut *mut c_char,
+            *mut usize,
+            Slot,
+        );
+        let keys: Vec<_> = keys.iter().map(|&key| key_of(key)).collect();
+        let data: Vec<*const c_char> = keys.iter().map(|key| key.as_ptr().cast()).collect();
+        let lens: Vec<_> = keys.iter().map(Vec::len).collect();
+        let families: Vec<_> = (0..keys.len()).map(|i| self.families[i % 2]).collect();
+        let (mut values, mut value_lens) = (vec![null_mut(); keys.len()], vec![7; keys.len()]);
+        let mut errors = vec![null_mut(); keys.len()];
+        // SAFETY: as in `run`; every list has as many entries as there are keys.
+        unsafe {
+            self.f::<MultiGet>("multi_get_cf")(
+                self.db,
+                self.reads,
+                families.as_ptr(),
+                keys.len(),
+                data.as_ptr(),
+                lens.as_ptr(),
+                values.as_mut_ptr(),
+                value_lens.as_mut_ptr(),
+                errors.as_mut_ptr(),
+            );
+            let mut text = String::new();
+            for ((value, len), error) in values.into_iter().zip(value_lens).zip(errors) {
+                text += &self.answer(error);
+                if !value.is_null() {
+                    text += &shown(value, len);
+                    self.f::<unsafe extern "C" fn(Ptr)>("free")(value.cast());
+                }
+            }
+            text
+        }
+    }
+
     fn close(&mut self) {
         // SAFETY: as in `run`; snapshots go before their database.
         unsafe {
             for snapshot in self.snapshots.drain(..).collect::<Vec<_>>() {
                 self.f::<unsafe extern "C" fn(Ptr, Ptr)>("release_snapshot")(self.db, snapshot);
+            }
+            for family in &self.families {
+                self.f::<unsafe extern "C" fn(Ptr)>("column_family_handle_destroy")(*family);
             }
             self.f::<unsafe extern "C" fn(Ptr)>("close")(self.db);
         }
