@@ -3,19 +3,24 @@
 use std::io;
 use std::path::Path;
 
-use esker::inspect::Inspector;
-use esker::version::FileKind;
+use esker::ErrorKind;
+use esker::inspect::{FileEntry, Inspector};
 use esker_env::Env;
 
 use crate::status::{Result, Status};
 
+/// The file that makes a folder a database, in the originals and here; what is in it differs.
+const CURRENT: &str = "CURRENT";
+
+/// The file that whoever has a database open holds.
+const LOCK: &str = "LOCK";
+
 /// Refuses a folder that holds a database of LevelDB or RocksDB, and leaves it untouched.
 pub fn check_not_foreign(dir: &Path) -> Result<()> {
-    let path = FileKind::Current.path(dir);
-    let foreign = match std::fs::read(&path) {
+    let foreign = match std::fs::read(dir.join(CURRENT)) {
         Ok(text) => is_foreign_current(&text),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            names(dir)?.iter().any(|name| is_foreign_name(name))
+            files(dir)?.iter().any(|file| is_foreign_name(&name(file)))
         }
         // The engine says better what is wrong.
         Err(_) => false,
@@ -47,17 +52,27 @@ fn is_foreign_name(name: &str) -> bool {
     name == "IDENTITY" || name.starts_with("OPTIONS-") || numbered(".ldb") || numbered(".log")
 }
 
-/// The names in a folder; none if it is not there.
-fn names(dir: &Path) -> Result<Vec<String>> {
-    match Env::posix().fs.list(dir) {
-        Ok(names) => Ok(names),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
-        Err(error) => Err(failed(dir, &error)),
+/// The files of a folder; none if it is not there.
+fn files(dir: &Path) -> Result<Vec<FileEntry>> {
+    match Inspector::new(dir).files() {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
+        listed => Ok(listed?),
     }
+}
+
+fn name(file: &FileEntry) -> String {
+    file.path
+        .file_name()
+        .map_or_else(String::new, |name| name.to_string_lossy().into_owned())
 }
 
 fn failed(path: &Path, error: &io::Error) -> Status {
     Status::Text(format!("IO error: {}: {error}", path.display()).into())
+}
+
+/// Whether a folder holds a database, whosever it is.
+pub fn is_database(dir: &Path) -> bool {
+    dir.join(CURRENT).exists()
 }
 
 /// The column families of the database in `dir`, by its manifest; takes no lock.
@@ -71,12 +86,13 @@ pub fn families(dir: &Path) -> Result<Vec<String>> {
 /// Where there is no database there is nothing to do.
 pub fn destroy(dir: &Path) -> Result<()> {
     check_not_foreign(dir)?;
-    let mut own: Vec<String> = names(dir)?.into_iter().filter(|name| is_own(name)).collect();
+    let mut own = files(dir)?;
+    own.retain(is_own);
     if own.is_empty() {
         return Ok(());
     }
     let fs = Env::posix().fs;
-    let lock = FileKind::Lock.path(dir);
+    let lock = dir.join(LOCK);
     let held = match fs.lock(&lock) {
         Ok(held) => held,
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
@@ -86,23 +102,22 @@ pub fn destroy(dir: &Path) -> Result<()> {
         }
         Err(error) => return Err(failed(&lock, &error)),
     };
-    // CURRENT first: what an interrupted removal leaves is no database any more.
-    own.sort_by_key(|name| name != esker::version::CURRENT);
-    for name in own.iter().filter(|name| *name != esker::version::LOCK) {
-        let path = dir.join(name);
-        fs.remove(&path).map_err(|error| failed(&path, &error))?;
+    // CURRENT first: what an interrupted removal leaves is no database any more. The lock last, while it is held: who
+    // opens a database here from then on locks a file of its own.
+    own.retain(|file| name(file) != LOCK);
+    own.sort_by_key(|file| name(file) != CURRENT);
+    for path in own.iter().map(|file| &file.path).chain([&lock]) {
+        fs.remove(path).map_err(|error| failed(path, &error))?;
     }
     drop(held);
-    // Somebody may have begun a new database meanwhile; then the folder is not empty, and stays.
-    let _ = fs.remove(&lock);
+    // With files of somebody else's in it the folder stays.
     let _ = std::fs::remove_dir(dir);
     Ok(())
 }
 
 /// Files of a database, and WAL segments that a recovery put aside.
-fn is_own(name: &str) -> bool {
-    let plain = name.strip_suffix(".damaged").unwrap_or(name);
-    FileKind::parse(plain).is_some()
+fn is_own(file: &FileEntry) -> bool {
+    file.role.is_some() || name(file).ends_with(".wal.damaged")
 }
 
 #[cfg(test)]
@@ -155,7 +170,7 @@ mod tests {
         drop(Db::open(dir.path(), Options::default()).unwrap());
         std::fs::write(dir.path().join("notes"), "mine").unwrap();
         destroy(dir.path()).unwrap();
-        let left: Vec<_> = names(dir.path()).unwrap();
+        let left: Vec<_> = files(dir.path()).unwrap().iter().map(name).collect();
         assert_eq!(left, ["notes"]);
     }
 }

@@ -149,7 +149,7 @@ fn check_named(path: &Path, families: &[Named<'_>], settings: &Settings, options
     let missing = families.iter().find(|(name, _)| !known.contains(name));
     if let Some((name, _)) = missing
         && (settings.mapped.create_missing_column_families == 0 || options.read_only)
-        && (options.create_if_missing || path.join(esker::version::CURRENT).exists())
+        && (options.create_if_missing || folder::is_database(path))
     {
         return Err(Status::invalid(format_args!("Column family not found: {name}")));
     }

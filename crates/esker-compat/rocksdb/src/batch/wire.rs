@@ -17,10 +17,12 @@
 use std::ffi::c_char;
 
 use esker::Mutation;
-use esker::batch::DEFAULT_COLUMN_FAMILY;
 use esker_compat::bytes;
 
 use super::Batch;
+
+/// The id of the family `default`, in RocksDB and here.
+const DEFAULT_COLUMN_FAMILY: u32 = 0;
 
 const HEADER_LEN: usize = 12;
 const LOG_DATA: u8 = 3;

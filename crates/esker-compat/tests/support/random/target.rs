@@ -1,84 +1,19 @@
-//! Random operations on a database behind a C interface, and what it answered to each.
-//!
-//! The two interfaces have their core alike but for the prefix of the names; what only RocksDB's has (merges, range
-//! deletions, bounds, column families) is used where `full` says so.
+//! A database behind a library, and what it answers to an operation.
 
-// Test code throughout.
-#![allow(clippy::unwrap_used)]
-
-use std::ffi::{CString, c_char, c_int, c_uchar, c_void};
+use std::ffi::{CStr, CString, c_char, c_int, c_uchar, c_void};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::ptr::{null, null_mut};
 
 use libloading::Library;
-use proptest::prelude::*;
 
-type Ptr = *mut c_void;
-type Slot = *mut *mut c_char;
+use super::Op;
+use super::joined::{
+    FullMerge, PartialMerge, delete_value, full_merge, nothing, operator_name, partial_merge,
+};
 
-/// One operation. Keys and snapshots are small numbers, so that they meet again.
-#[derive(Clone, Debug)]
-pub enum Op {
-    Put(u8, Vec<u8>),
-    Delete(u8),
-    Merge(u8, Vec<u8>),
-    DeleteRange(u8, u8),
-    Write(Vec<(u8, Option<Vec<u8>>)>),
-    Get(u8),
-    Snapshot,
-    Release(u8),
-    GetThen(u8, u8),
-    Scan {
-        from: u8,
-        forward: bool,
-        rows: usize,
-        then: Option<u8>,
-    },
-    Within {
-        lower: u8,
-        upper: u8,
-        forward: bool,
-    },
-    Compact(Option<(u8, u8)>),
-    Reopen,
-    MultiGet(Vec<u8>),
-    /// The operation in the other column family.
-    Other(Box<Op>),
-}
-
-/// Operations; all that both interfaces have, or all.
-pub fn ops(full: bool) -> impl Strategy<Value = Vec<Op>> {
-    let key = 0..24_u8;
-    let value = || prop_oneof![8 => prop::collection::vec(any::<u8>(), 0..20), 1 => prop::collection::vec(any::<u8>(), 900..5000)];
-    let small = prop_oneof![
-        8 => (key.clone(), value()).prop_map(|(key, value)| Op::Put(key, value)),
-        4 => key.clone().prop_map(Op::Delete),
-        4 => prop::collection::vec((key.clone(), prop::option::of(value())), 0..6).prop_map(Op::Write),
-        6 => key.clone().prop_map(Op::Get),
-        2 => Just(Op::Snapshot),
-        1 => any::<u8>().prop_map(Op::Release),
-        3 => (any::<u8>(), key.clone()).prop_map(|(snapshot, key)| Op::GetThen(snapshot, key)),
-        4 => (key.clone(), any::<bool>(), 0..30_usize, prop::option::of(any::<u8>()))
-            .prop_map(|(from, forward, rows, then)| Op::Scan { from, forward, rows, then }),
-        1 => prop::option::of((key.clone(), key.clone())).prop_map(Op::Compact),
-        1 => Just(Op::Reopen),
-    ];
-    let more = prop_oneof![
-        4 => (key.clone(), value()).prop_map(|(key, value)| Op::Merge(key, value)),
-        2 => (key.clone(), key.clone()).prop_map(|(a, b)| Op::DeleteRange(a.min(b), a.max(b))),
-        1 => prop::collection::vec(key.clone(), 0..6).prop_map(Op::MultiGet),
-        3 => (key.clone(), key, any::<bool>()).prop_map(|(lower, upper, forward)| Op::Within { lower, upper, forward }),
-    ];
-    let one = if full {
-        let both = prop_oneof![3 => small, 1 => more].boxed();
-        let other = both.clone().prop_map(|op| Op::Other(Box::new(op)));
-        prop_oneof![2 => both, 1 => other].boxed()
-    } else {
-        small.boxed()
-    };
-    prop::collection::vec(one, 1..80)
-}
+pub type Ptr = *mut c_void;
+pub type Slot = *mut *mut c_char;
 
 fn key_of(number: u8) -> Vec<u8> {
     // Of different lengths, and one the beginning of another.
@@ -89,7 +24,7 @@ fn key_of(number: u8) -> Vec<u8> {
 }
 
 /// Loads a library, after the neighbours that it may need. It is never unloaded: it leaves threads behind.
-fn load(path: &Path) -> &'static Library {
+pub fn load(path: &Path) -> &'static Library {
     use libloading::os::unix::{Library as Unix, RTLD_GLOBAL, RTLD_NOW};
     let neighbours = path.parent().and_then(|folder| folder.read_dir().ok());
     for entry in neighbours.into_iter().flatten().flatten() {
@@ -164,7 +99,7 @@ impl Target {
         *unsafe { self.library.get::<F>(name.as_bytes()) }.unwrap_or_else(|error| panic!("{name}: {error}"))
     }
 
-    fn open_again(&mut self) {
+    pub fn open_again(&mut self) {
         let path = CString::new(self.path.as_os_str().as_bytes()).unwrap();
         let mut error = null_mut();
         // SAFETY: as above; there are as many names, options and slots as families.
@@ -206,7 +141,7 @@ impl Target {
         }
         // SAFETY: an error is a string that is ours to free.
         unsafe {
-            let text = std::ffi::CStr::from_ptr(error).to_string_lossy().into_owned();
+            let text = CStr::from_ptr(error).to_string_lossy().into_owned();
             self.f::<unsafe extern "C" fn(Ptr)>("free")(error.cast());
             text.split(':').next().unwrap_or_default().to_owned()
         }
@@ -509,7 +444,7 @@ impl Target {
         }
     }
 
-    fn close(&mut self) {
+    pub fn close(&mut self) {
         // SAFETY: as in `run`; snapshots go before their database.
         unsafe {
             for snapshot in self.snapshots.drain(..).collect::<Vec<_>>() {
@@ -573,121 +508,4 @@ unsafe fn shown(data: *const c_char, len: usize) -> String {
         .iter()
         .fold(0_u64, |sum, &byte| sum.wrapping_mul(31) + u64::from(byte));
     format!("{len} bytes, {sum:x}")
-}
-
-type FullMerge = unsafe extern "C" fn(
-    Ptr,
-    *const c_char,
-    usize,
-    *const c_char,
-    usize,
-    *const *const c_char,
-    *const usize,
-    c_int,
-    *mut c_uchar,
-    *mut usize,
-) -> *mut c_char;
-type PartialMerge = unsafe extern "C" fn(
-    Ptr,
-    *const c_char,
-    usize,
-    *const *const c_char,
-    *const usize,
-    c_int,
-    *mut c_uchar,
-    *mut usize,
-) -> *mut c_char;
-
-/// Existing value and operands, joined by commas.
-///
-/// # Safety
-/// Lists of `count` entries.
-unsafe fn joined(
-    existing: Option<&[u8]>,
-    operands: *const *const c_char,
-    lens: *const usize,
-    count: c_int,
-    success: *mut c_uchar,
-    new_len: *mut usize,
-) -> *mut c_char {
-    // SAFETY: the caller's promise; the result goes back to `delete_value`.
-    unsafe {
-        let mut parts: Vec<&[u8]> = existing.into_iter().collect();
-        for i in 0..count as usize {
-            parts.push(match *lens.add(i) {
-                0 => &[],
-                len => std::slice::from_raw_parts((*operands.add(i)).cast(), len),
-            });
-        }
-        let value = parts.join(&b","[..]).into_boxed_slice();
-        *success = 1;
-        *new_len = value.len();
-        Box::into_raw(value).cast()
-    }
-}
-
-unsafe extern "C" fn full_merge(
-    _: Ptr,
-    _: *const c_char,
-    _: usize,
-    existing: *const c_char,
-    existing_len: usize,
-    operands: *const *const c_char,
-    lens: *const usize,
-    count: c_int,
-    success: *mut c_uchar,
-    new_len: *mut usize,
-) -> *mut c_char {
-    // SAFETY: the header's contract; a null value means that there was none.
-    unsafe {
-        let existing = (!existing.is_null()).then(|| match existing_len {
-            0 => &[],
-            len => std::slice::from_raw_parts(existing.cast(), len),
-        });
-        joined(existing, operands, lens, count, success, new_len)
-    }
-}
-
-unsafe extern "C" fn partial_merge(
-    _: Ptr,
-    _: *const c_char,
-    _: usize,
-    operands: *const *const c_char,
-    lens: *const usize,
-    count: c_int,
-    success: *mut c_uchar,
-    new_len: *mut usize,
-) -> *mut c_char {
-    // SAFETY: the header's contract.
-    unsafe { joined(None, operands, lens, count, success, new_len) }
-}
-
-unsafe extern "C" fn delete_value(_: Ptr, value: *const c_char, len: usize) {
-    // SAFETY: what `joined` made, once.
-    drop(unsafe {
-        Box::from_raw(std::ptr::slice_from_raw_parts_mut(
-            value.cast_mut().cast::<u8>(),
-            len,
-        ))
-    });
-}
-
-unsafe extern "C" fn nothing(_: Ptr) {}
-
-unsafe extern "C" fn operator_name(_: Ptr) -> *const c_char {
-    c"test.joined".as_ptr()
-}
-
-/// Runs the same operations on both libraries; the answers must be the same.
-pub fn assert_agree(ours: &Path, real: &Path, prefix: &'static str, full: bool, ops: &[Op]) {
-    let dir = tempfile::tempdir().unwrap();
-    let mut ours = Target::open(ours, prefix, dir.path().join("ours"), full);
-    let mut real = Target::open(real, prefix, dir.path().join("real"), full);
-    for (number, op) in ops.iter().enumerate() {
-        let (our, their) = (ours.run(op), real.run(op));
-        assert_eq!(
-            our, their,
-            "operation {number}, {op:?} (ours, then the real library's)"
-        );
-    }
 }
