@@ -181,7 +181,9 @@ impl Core {
             let sealed = view.sealed.iter().map(|sealed| &sealed.table);
             held += sealed.map(|table| table.approximate_bytes() as u64).sum::<u64>();
             held += view.active.table.approximate_bytes() as u64;
-            let full_bytes = options.memtable_bytes.saturating_mul(options.memtables_max as u64);
+            let full_bytes = options
+                .memtable_bytes
+                .saturating_mul(options.memtables_max as u64);
             // What their chunks leave free comes on top.
             reserved = reserved.saturating_add(full_bytes.saturating_add(full_bytes / 4));
         }

@@ -270,7 +270,9 @@ impl Core {
                     .values()
                     .any(|family| !family.view().sealed.is_empty())
             };
-            self.wait_for_flush_if(no_wait, || self.memtable_bytes() < self.memtables_bytes_limit() || !sealed())?;
+            self.wait_for_flush_if(no_wait, || {
+                self.memtable_bytes() < self.memtables_bytes_limit() || !sealed()
+            })?;
         }
         if token
             .wal

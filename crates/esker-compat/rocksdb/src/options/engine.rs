@@ -51,7 +51,7 @@ pub fn family(settings: &Settings) -> Result<ColumnFamilyOptions> {
             .map_or(defaults.block_bytes, |bytes| bytes.clamp(512, 4 << 20)),
         compression_per_level: settings
             .compressions(levels)?
-            .unwrap_or(defaults.compression_per_level),
+            .unwrap_or_else(|| defaults.compression_per_level.clone()),
         compaction_style: compaction_style(settings)?,
         level0_compaction_trigger: trigger,
         level0_files_max: usize::try_from(numbers.level0_stop_writes_trigger)
@@ -61,6 +61,8 @@ pub fn family(settings: &Settings) -> Result<ColumnFamilyOptions> {
         level_size_multiplier: numbers.max_bytes_for_level_multiplier.round().clamp(2.0, 100.0) as u32,
         levels,
         file_bytes: numbers.target_file_size_base.clamp(16 << 10, 4 << 30),
+        // Large values lie in blob files or not as Esker sees fit; programs can't tell.
+        ..defaults
     })
 }
 
