@@ -28,6 +28,11 @@ const VARIANTS: &[Variant] = &[
         about: "the same with files through the page cache",
         default: false,
     },
+    Variant {
+        name: "inline",
+        about: "the default with all values in tables, none in blob files",
+        default: false,
+    },
 ];
 
 impl Engine for Esker {
@@ -100,6 +105,11 @@ fn options(variant: &str, settings: &OpenSettings) -> Options {
             CompactionStyle::Leveled
         },
         level_base_bytes: (memtable_bytes * 4).clamp(16 * MIB, 512 * MIB),
+        blob_value_bytes_min: if variant == "inline" {
+            0
+        } else {
+            ColumnFamilyOptions::default().blob_value_bytes_min
+        },
         ..ColumnFamilyOptions::default()
     };
     Options {

@@ -44,7 +44,7 @@ pub enum ValueKind {
     SingleDelete = 3,
     /// All keys from this one up to the value (exclusive) are gone. Never stored among the point entries.
     RangeDelete = 4,
-    /// The key's value lies in a blob file; the value is the pointer to it. Reserved.
+    /// The key's value lies in a blob file; the value is the pointer to it. Only in tables.
     BlobPointer = 5,
 }
 
