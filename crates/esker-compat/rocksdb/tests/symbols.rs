@@ -67,10 +67,15 @@ fn every_function_is_one_of_the_real_library_and_the_page_accounts_for_the_other
 
 #[test]
 fn the_lab_finds_all_that_it_needs_and_all_settings_but_those_of_blob_files() {
-    let path = support::root().join("lab/engines/src/rocksdb/api.rs");
-    let source = std::fs::read_to_string(path).expect("the lab's table of functions");
-    let (_, table) = source.split_once("required {").expect("the table");
-    let names: Vec<String> = table
+    let table = |file: &str| {
+        let path = support::root().join("lab/engines/src").join(file);
+        let source = std::fs::read_to_string(path).expect("the lab's table of functions");
+        let (_, table) = source.split_once("required {").expect("the table");
+        let (table, _) = table.split_once("\n}").expect("the table's end");
+        table.to_owned()
+    };
+    let names: Vec<String> = [table("common.rs"), table("rocksdb/api.rs")]
+        .concat()
         .lines()
         .map(str::trim)
         .filter_map(|line| line.split_once('(').map(|(name, _)| name))

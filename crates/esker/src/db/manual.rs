@@ -369,7 +369,7 @@ mod tests {
         let options = Options {
             wal_segment_bytes: 8 << 20,
             default_column_family: ColumnFamilyOptions {
-                memtable_bytes: 16 << 10,
+                memtable_bytes: 24 << 10,
                 ..ColumnFamilyOptions::default()
             },
             ..Options::default()
