@@ -119,9 +119,10 @@ impl Model {
             sync: false,
             next_file_number: &self.next_file_number,
             throttle: &self.throttle,
+            blobs: None,
         };
         let mut files = flush::run(memtables, snapshots, &context).expect("a table");
-        files.pop().expect("rows were left")
+        files.tables.pop().expect("rows were left")
     }
 
     /// What the flush thread does when it is woken; false: there was nothing to do. `early`: the snapshots, if they
