@@ -325,6 +325,92 @@ fn every_json_output_parses_and_says_what_is_there() {
 }
 
 #[test]
+fn values_in_blob_files_are_shown_where_they_lie() {
+    let dir = folder();
+    let db = Db::open(dir.path(), Options::default()).unwrap();
+    db.put(b"large", &[b'v'; 600]).unwrap();
+    db.put(b"small", b"in the table").unwrap();
+    db.flush().unwrap();
+    db.close().unwrap();
+    let (table, blob) = (
+        files(dir.path(), ".sst").remove(0),
+        files(dir.path(), ".blob").remove(0),
+    );
+    let number: u64 = name(&blob).split_once('.').unwrap().0.parse().unwrap();
+
+    let dump = json(dir.path(), &["dump", "sst", name(&table), "--json"]);
+    assert_eq!(dump[1]["kind"], "blob-pointer");
+    let pointer = serde_json::json!({"file": number, "offset": 32, "bytes": 609});
+    assert_eq!(
+        (&dump[1]["blob"], &dump[1]["value"]),
+        (&pointer, &serde_json::Value::Null)
+    );
+    assert_eq!(dump[2]["value"], "in the table");
+    let text = ok(dir.path(), &["dump", "sst", name(&table)]);
+    let shown = format!("\tlarge\tblob {number:06} offset 32 bytes 609\n");
+    assert!(text.contains(&shown), "{text}");
+
+    let manifest = json(dir.path(), &["dump", "manifest", "--json"]);
+    let find = |what: &str| manifest.iter().find(|line| line["type"] == what).unwrap();
+    let refs = serde_json::json!([{"file": number, "records": 1, "bytes": 609}]);
+    assert_eq!(find("table")["blobs"], refs);
+    let listed = find("blob");
+    for (field, value) in [
+        ("number", number),
+        ("bytes", 705),
+        ("records", 1),
+        ("live_bytes", 609),
+    ] {
+        assert_eq!(listed[field], value, "{listed}");
+    }
+    let text = ok(dir.path(), &["dump", "manifest"]);
+    assert!(
+        text.contains(&format!(" blob {number:06} records 1 bytes 609\n")),
+        "{text}"
+    );
+    assert!(
+        text.contains(&format!(
+            "\n  blob {number:06} bytes 705 records 1 record_bytes 609 live_records 1"
+        )),
+        "{text}"
+    );
+    let edits = json(dir.path(), &["dump", "manifest", "--edits", "--json"]);
+    let added = |edit: &serde_json::Value| edit["added_blobs"][0]["number"] == number;
+    assert!(edits.iter().any(added), "{edits:?}");
+    let text = ok(dir.path(), &["dump", "manifest", "--edits"]);
+    assert!(
+        text.contains(&format!("\n  add blob {number:06} bytes 705")),
+        "{text}"
+    );
+
+    let stats = &json(dir.path(), &["stats", "--json"])[0];
+    for part in [stats, &stats["families"][0]] {
+        let numbers = ["blob_files", "blob_bytes", "blob_live_bytes"].map(|field| part[field].as_u64());
+        assert_eq!(numbers, [Some(1), Some(705), Some(609)], "{part}");
+    }
+    let text = ok(dir.path(), &["stats"]);
+    assert!(text.contains("705 B in 1 files, 609 B of them live"), "{text}");
+
+    let verdicts = json(dir.path(), &["verify", "--json"]);
+    let verdict = verdicts.iter().find(|line| line["role"] == "blob").unwrap();
+    assert_eq!((&verdict["bytes"], &verdict["records"]), (&705.into(), &1.into()));
+    flip(&blob, 0.5);
+    let (code, stdout, _) = run(dir.path(), &["verify", "--quiet"]);
+    assert_eq!(code, 3);
+    assert!(
+        stdout.contains("DAMAGED  blob") && stdout.contains(name(&blob)),
+        "{stdout}"
+    );
+    std::fs::remove_file(&blob).unwrap();
+    let (code, stdout, _) = run(dir.path(), &["verify", "--quiet"]);
+    assert_eq!(code, 3);
+    assert!(
+        stdout.contains(name(&blob)) && stdout.contains("missing"),
+        "{stdout}"
+    );
+}
+
+#[test]
 fn rows_go_from_one_database_to_another_through_a_pipe() {
     let (old, new) = (folder(), folder());
     let db = Db::open(old.path(), Options::default()).unwrap();

@@ -3,8 +3,10 @@
 
 use std::path::{Path, PathBuf};
 
+use esker::blob::BlobWriter;
 use esker::inspect::{FileRole, Inspector};
-use esker::{Db, ErrorKind, Options};
+use esker::{Compression, Db, ErrorKind, Options};
+use esker_env::{CreateOptions, Env};
 
 /// Tables, a manifest with several groups, and a log with rows.
 fn sample(dir: &Path) {
@@ -24,6 +26,33 @@ fn sample(dir: &Path) {
         db.put(format!("log{i:04}").as_bytes(), b"in the log").unwrap();
     }
     db.close().unwrap();
+}
+
+/// Two blob files, the values of which are live, and garbage in the first.
+fn sample_with_blobs(dir: &Path) {
+    let db = Db::open(dir, Options::default()).unwrap();
+    for (key, len) in [("a", 512), ("b", 700), ("c", 511), ("d", 600)] {
+        db.put(key.as_bytes(), &vec![key.as_bytes()[0]; len]).unwrap();
+    }
+    db.flush().unwrap();
+    db.put(b"b", &[b'B'; 800]).unwrap();
+    db.flush().unwrap();
+    db.close().unwrap();
+}
+
+/// What is wrong with the one file that is damaged.
+fn damage(dir: &Path) -> (PathBuf, String) {
+    let mut found = Vec::new();
+    let report = |file: &esker::inspect::FileReport| {
+        found.extend(
+            file.damages
+                .iter()
+                .map(|error| (file.path.clone(), error.to_string())),
+        );
+    };
+    Inspector::new(dir).verify(report).unwrap();
+    assert_eq!(found.len(), 1, "{found:?}");
+    found.remove(0)
 }
 
 fn damaged(dir: &Path) -> Vec<PathBuf> {
@@ -132,4 +161,127 @@ fn a_dump_gives_every_version_and_every_batch() {
         .unwrap();
     assert_eq!((keys.len() as u64, summary.damages), (summary.batches, 0));
     assert_eq!(keys[keys.len() - 1], b"log0009");
+}
+
+#[test]
+fn every_byte_of_a_blob_file_matters() {
+    let dir = tempfile::tempdir().unwrap();
+    sample_with_blobs(dir.path());
+    assert!(damaged(dir.path()).is_empty());
+    let blobs = files(dir.path(), FileRole::Blob);
+    assert_eq!(blobs.len(), 2);
+    let len = std::fs::metadata(&blobs[0]).unwrap().len() as usize;
+    flip_each(dir.path(), &blobs[0], 0..len);
+    assert!(damaged(dir.path()).is_empty());
+}
+
+#[test]
+fn the_manifest_says_which_blob_files_there_are_and_what_is_live() {
+    let dir = tempfile::tempdir().unwrap();
+    sample_with_blobs(dir.path());
+    let inspector = Inspector::new(dir.path());
+    let family = inspector.describe().unwrap().families.remove(0);
+    let [first, second] = &family.blobs[..] else {
+        panic!("{:?}", family.blobs)
+    };
+    let record = |len: u64| len + 9;
+    assert_eq!((first.blob.records, first.live_records), (3, 3));
+    assert_eq!(first.blob.record_bytes, record(512) + record(700) + record(600));
+    assert_eq!((second.blob.records, second.live_bytes), (1, record(800)));
+    for used in &family.blobs {
+        let on_disk = std::fs::metadata(&used.blob.path).unwrap().len();
+        assert_eq!(
+            (used.blob.size_bytes, used.blob.record_bytes + 96),
+            (on_disk, on_disk)
+        );
+    }
+    let mut refs: Vec<_> = family
+        .tables
+        .iter()
+        .flat_map(|table| table.blobs.clone())
+        .collect();
+    refs.sort_by_key(|part| part.file);
+    let live = |part: &esker::inspect::BlobRef| (part.file, part.records, part.bytes);
+    let used = |used: &esker::inspect::BlobUseInfo| (used.blob.number, used.live_records, used.live_bytes);
+    assert!(refs.iter().map(live).eq(family.blobs.iter().map(used)));
+    let mut added = Vec::new();
+    inspector.edits(|edit| added.extend(edit.added_blobs)).unwrap();
+    assert!(
+        added.contains(&first.blob) && added.contains(&second.blob),
+        "{added:?}"
+    );
+}
+
+#[test]
+fn blob_files_that_are_missing_cut_or_another_are_damage() {
+    let dir = tempfile::tempdir().unwrap();
+    sample_with_blobs(dir.path());
+    let blobs = files(dir.path(), FileRole::Blob);
+    let (first, other) = (&blobs[0], &blobs[1]);
+    let whole = std::fs::read(first).unwrap();
+
+    std::fs::remove_file(first).unwrap();
+    let (path, what) = damage(dir.path());
+    assert_eq!(&path, first);
+    assert!(what.contains("missing; the manifest needs it"), "{what}");
+
+    for len in [0, 31, 95, whole.len() - 1] {
+        std::fs::write(first, &whole[..len]).unwrap();
+        assert_eq!(&damage(dir.path()).0, first, "{len}");
+    }
+    std::fs::copy(other, first).unwrap();
+    let (path, what) = damage(dir.path());
+    assert!(path == *first && what.contains("is number"), "{what}");
+
+    // Whole in itself, but not what the manifest says.
+    std::fs::remove_file(first).unwrap();
+    let id = Inspector::new(dir.path()).describe().unwrap().database_id as u64;
+    let number: u64 = first.file_stem().unwrap().to_str().unwrap().parse().unwrap();
+    let file = Env::posix().fs.create(first, CreateOptions::default()).unwrap();
+    let mut writer = BlobWriter::new(file, first, id, number, Compression::None).unwrap();
+    // As long as the real one, in fewer records.
+    let values = whole.len() - 96 - 2 * 9;
+    writer.add(&vec![1; values / 2]).unwrap();
+    writer.add(&vec![2; values - values / 2]).unwrap();
+    assert_eq!(writer.finish(false).unwrap().file_bytes, whole.len() as u64);
+    let (path, what) = damage(dir.path());
+    assert!(
+        path == *first && what.contains("records: the blob file has 2, the manifest says 3"),
+        "{what}"
+    );
+}
+
+#[test]
+fn blob_files_that_the_manifest_does_not_name_are_noted() {
+    let dir = tempfile::tempdir().unwrap();
+    sample_with_blobs(dir.path());
+    let blob = files(dir.path(), FileRole::Blob).remove(0);
+    let whole = std::fs::read(&blob).unwrap();
+    let unlisted = dir.path().join("900000.blob");
+    let verdict = || {
+        let mut note = None;
+        let summary = Inspector::new(dir.path())
+            .verify(|file| {
+                if file.path == unlisted {
+                    note = Some((file.note.clone().unwrap(), file.damages.len()));
+                }
+            })
+            .unwrap();
+        (note.unwrap(), summary.damaged)
+    };
+    std::fs::write(&unlisted, &whole).unwrap();
+    let ((note, damages), all) = verdict();
+    assert!(note.starts_with("not part of the database:"), "{note}");
+    assert_eq!((damages, all), (0, 0));
+    std::fs::write(&unlisted, &whole[..whole.len() / 2]).unwrap();
+    let ((note, damages), all) = verdict();
+    assert!(note.contains("not whole"), "{note}");
+    assert_eq!((damages, all), (0, 0));
+
+    // Without a manifest each file is judged by itself.
+    std::fs::write(dir.path().join("CURRENT"), "nothing").unwrap();
+    let ((note, damages), _) = verdict();
+    assert_eq!((note.as_str(), damages), ("judged without the manifest", 1));
+    std::fs::write(&unlisted, &whole).unwrap();
+    assert_eq!(verdict().0.1, 0);
 }

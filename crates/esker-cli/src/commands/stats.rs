@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use esker::inspect::{DatabaseInfo, FamilyInfo, FileEntry, FileRole, Inspector, TableInfo};
+use esker::inspect::{BlobUseInfo, DatabaseInfo, FamilyInfo, FileEntry, FileRole, Inspector, TableInfo};
 use serde_json::{Value, json};
 
 use crate::args::Common;
@@ -85,6 +85,18 @@ impl Sum {
     }
 }
 
+/// What is in a family's blob files: files, bytes, and bytes that tables refer to.
+fn blobs(family: &FamilyInfo) -> (u64, u64, u64) {
+    let add = |sum: (u64, u64, u64), used: &BlobUseInfo| {
+        (
+            sum.0 + 1,
+            sum.1.saturating_add(used.blob.size_bytes),
+            sum.2.saturating_add(used.live_bytes),
+        )
+    };
+    family.blobs.iter().fold((0, 0, 0), add)
+}
+
 fn levels(family: &FamilyInfo) -> BTreeMap<usize, Vec<&TableInfo>> {
     let mut levels: BTreeMap<usize, Vec<_>> = BTreeMap::new();
     for table in &family.tables {
@@ -101,7 +113,13 @@ impl Facts {
         })
     }
 
+    /// Of all families.
+    fn blob_live_bytes(&self) -> u64 {
+        self.info.families.iter().map(|family| blobs(family).2).sum()
+    }
+
     fn json(&self) -> Value {
+        let (blob_files, blob_bytes) = self.files_of(FileRole::Blob);
         let (wal_files, wal_bytes) = self.files_of(FileRole::Wal);
         let (table_files, table_bytes) = self.files_of(FileRole::Table);
         let (damaged_files, damaged_bytes) = self.files_of(FileRole::DamagedWal);
@@ -121,6 +139,10 @@ impl Facts {
             fields["estimated_keys"] = live.keys.into();
             fields["rows_in_log"] = live.rows_in_log.into();
             fields["pending_compaction_bytes"] = live.debt_bytes.into();
+            let (files, bytes, live_bytes) = blobs(family);
+            fields["blob_files"] = files.into();
+            fields["blob_bytes"] = bytes.into();
+            fields["blob_live_bytes"] = live_bytes.into();
             fields["levels"] = levels.collect();
             fields
         });
@@ -128,6 +150,7 @@ impl Facts {
             "database_id": format!("{:032x}", self.info.database_id),
             "last_sequence": self.last_sequence,
             "table_files": table_files, "table_bytes": table_bytes,
+            "blob_files": blob_files, "blob_bytes": blob_bytes, "blob_live_bytes": self.blob_live_bytes(),
             "wal_files": wal_files, "wal_bytes": wal_bytes,
             "damaged_wal_files": damaged_files, "damaged_wal_bytes": damaged_bytes,
             "families": families.collect::<Vec<_>>(),
@@ -145,6 +168,15 @@ impl Facts {
             "tables         {} in {table_files} files",
             human_bytes(table_bytes)
         )?;
+        let (blob_files, blob_bytes) = self.files_of(FileRole::Blob);
+        if blob_files > 0 {
+            writeln!(
+                out,
+                "blobs          {} in {blob_files} files, {} of them live",
+                human_bytes(blob_bytes),
+                human_bytes(self.blob_live_bytes())
+            )?;
+        }
         writeln!(
             out,
             "log            {} in {wal_files} files",
@@ -169,6 +201,15 @@ impl Facts {
                 live.keys, live.rows_in_log
             )?;
             writeln!(out, "  {} wait for compaction", human_bytes(live.debt_bytes))?;
+            let (files, bytes, live_bytes) = blobs(family);
+            if files > 0 {
+                writeln!(
+                    out,
+                    "  {} of values in {files} blob files, {} of them live",
+                    human_bytes(bytes),
+                    human_bytes(live_bytes)
+                )?;
+            }
             if family.tables.is_empty() {
                 continue;
             }

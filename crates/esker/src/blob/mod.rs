@@ -23,7 +23,7 @@ mod window;
 mod windows;
 mod writer;
 
-pub use format::{BlobFooter, FOOTER_LEN, FORMAT_VERSION, HEADER_LEN, RECORD_HEADER_LEN};
+pub use format::{BlobFooter, FOOTER_LEN, FORMAT_VERSION, HEADER_LEN, RECORD_HEADER_LEN, check_header};
 pub use fuzz::{FUZZ_IDS, fuzz_file, fuzz_pointer};
 pub use pointer::{BlobPointer, POINTER_LEN_MAX};
 pub use reader::BlobReader;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use super::Inspector;
 use crate::error::Result;
 use crate::version::manifest::{self, RecordKind};
-use crate::version::{ColumnFamilyState, FileKind, FileMeta, VersionEdit, VersionState};
+use crate::version::{BlobFile, BlobRef, ColumnFamilyState, FileKind, FileMeta, VersionEdit, VersionState};
 
 /// A database as its manifest describes it. What is only in the WAL is not counted.
 #[derive(Clone, Debug)]
@@ -43,6 +43,34 @@ pub struct FamilyInfo {
     pub log_number: u64,
     /// Its tables by level and, within a level, by number.
     pub tables: Vec<TableInfo>,
+    /// The blob files that its tables refer to, by number.
+    pub blobs: Vec<BlobUseInfo>,
+}
+
+/// A blob file as the manifest describes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BlobInfo {
+    /// The number in its name.
+    pub number: u64,
+    /// Its path.
+    pub path: PathBuf,
+    /// Its length in bytes.
+    pub size_bytes: u64,
+    /// Records in it: one a value.
+    pub records: u64,
+    /// Bytes of all records, with their headers.
+    pub record_bytes: u64,
+}
+
+/// A blob file and what tables refer to in it; the rest is garbage.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BlobUseInfo {
+    /// The file.
+    pub blob: BlobInfo,
+    /// Rows of tables that point into it.
+    pub live_records: u64,
+    /// Bytes of the records that they point to.
+    pub live_bytes: u64,
 }
 
 /// An SSTable as the manifest describes it.
@@ -74,6 +102,8 @@ pub struct TableInfo {
     pub range_tombstones: u64,
     /// When its data was first written to a table, in seconds since 1970-01-01 UTC.
     pub created_unix_seconds: u64,
+    /// What its rows point to, by blob file.
+    pub blobs: Vec<BlobRef>,
 }
 
 /// An edit of the manifest.
@@ -95,6 +125,8 @@ pub struct EditInfo {
     pub options: Option<String>,
     /// The state's last sequence number.
     pub last_sequence: Option<u64>,
+    /// Blob files that come; they leave with the last table that refers to them.
+    pub added_blobs: Vec<BlobInfo>,
     /// Tables that leave: level and number.
     pub removed: Vec<(usize, u64)>,
     /// Tables that come.
@@ -143,6 +175,7 @@ impl Inspector {
             log_number: edit.log_number,
             options: edit.options.clone(),
             last_sequence: edit.last_sequence,
+            added_blobs: edit.added_blobs.iter().map(|blob| self.blob_info(blob)).collect(),
             removed: edit
                 .removed
                 .iter()
@@ -161,6 +194,11 @@ impl Inspector {
             tables.extend(files.iter().map(|file| self.table_info(level, file)));
         }
         tables.sort_by_key(|table| (table.level, table.number));
+        let blobs = family.blobs().iter().map(|used| BlobUseInfo {
+            blob: self.blob_info(&used.file),
+            live_records: used.live_records,
+            live_bytes: used.live_bytes,
+        });
         FamilyInfo {
             id: family.id,
             name: record.name.clone(),
@@ -169,6 +207,17 @@ impl Inspector {
             options: record.options.clone(),
             log_number: family.log_number,
             tables,
+            blobs: blobs.collect(),
+        }
+    }
+
+    fn blob_info(&self, blob: &BlobFile) -> BlobInfo {
+        BlobInfo {
+            number: blob.number,
+            path: FileKind::Blob(blob.number).path(&self.dir),
+            size_bytes: blob.file_bytes,
+            records: blob.records,
+            record_bytes: blob.record_bytes,
         }
     }
 
@@ -187,6 +236,7 @@ impl Inspector {
             deletions: file.deletions,
             range_tombstones: file.range_tombstones,
             created_unix_seconds: file.created_unix_seconds,
+            blobs: file.blobs.clone(),
         }
     }
 }

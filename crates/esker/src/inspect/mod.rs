@@ -6,11 +6,13 @@
 //!
 //! | file | what it does |
 //! |---|---|
+//! | `blobs` | what [`Inspector::verify`] says of blob files, and of the rows that point into them |
 //! | `manifest` | [`Inspector::describe`], [`Inspector::edits`]: families and their tables, and how they came about |
 //! | `table` | [`TableDump`]: properties and entries of an SSTable |
 //! | `wal` | [`SegmentDump`]: batches of a WAL segment |
 //! | `verify` | [`Inspector::verify`]: reads and checks everything |
 
+mod blobs;
 mod manifest;
 mod table;
 mod verify;
@@ -26,10 +28,12 @@ use crate::key::{BytewiseComparator, KeyOrder, ReverseBytewiseComparator};
 use crate::merge::MergeOperator;
 use crate::version::FileKind as Kind;
 
+pub use crate::blob::BlobPointer;
 pub use crate::key::ValueKind;
 pub use crate::sstable::TableProperties;
+pub use crate::version::BlobRef;
 pub use crate::wal::Ending;
-pub use manifest::{DatabaseInfo, EditInfo, FamilyInfo, TableInfo};
+pub use manifest::{BlobInfo, BlobUseInfo, DatabaseInfo, EditInfo, FamilyInfo, TableInfo};
 pub use table::{Entry, TableDump, Tombstone};
 pub use verify::{FileReport, FileRole, VerifySummary};
 pub use wal::{Batch, Mutation, SegmentDump, SegmentSummary};

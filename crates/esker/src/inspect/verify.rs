@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use esker_env::IoMode;
 
+use super::blobs::PointerCount;
 use super::{FamilyInfo, FileEntry, Inspector, TableInfo, builtin_key_order};
 use crate::error::{Error, ErrorKind, Result};
 use crate::key::KeyOrder;
@@ -22,6 +23,8 @@ pub enum FileRole {
     Manifest,
     /// An SSTable.
     Table,
+    /// A blob file.
+    Blob,
     /// A segment of the write-ahead log.
     Wal,
     /// A segment that a recovery kept aside, as it found damage.
@@ -35,17 +38,19 @@ impl FileRole {
         match kind {
             FileKind::Current | FileKind::Manifest(_) => Self::Manifest,
             FileKind::Table(_) => Self::Table,
+            FileKind::Blob(_) => Self::Blob,
             FileKind::Wal(_) => Self::Wal,
             FileKind::DamagedWal(_) => Self::DamagedWal,
             _ => Self::Other,
         }
     }
 
-    /// `manifest`, `sst`, `wal`, `wal.damaged` or `other`.
+    /// `manifest`, `sst`, `blob`, `wal`, `wal.damaged` or `other`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Manifest => "manifest",
             Self::Table => "sst",
+            Self::Blob => "blob",
             Self::Wal => "wal",
             Self::DamagedWal => "wal.damaged",
             Self::Other => "other",
@@ -62,7 +67,7 @@ pub struct FileReport {
     pub role: FileRole,
     /// Bytes read.
     pub size_bytes: u64,
-    /// Entries, batches or groups of edits found in it.
+    /// Entries, values, batches or groups of edits found in it.
     pub records: u64,
     /// What is special about it without being a damage.
     pub note: Option<String>,
@@ -81,8 +86,16 @@ pub struct VerifySummary {
     pub damaged: u64,
 }
 
+/// The note on a whole file that no manifest names.
+pub(super) const UNLISTED: &str = "not part of the database: left by a crash or just being made";
+
+/// What is wrong with a file that is not there.
+pub(super) fn missing() -> Error {
+    Error::corruption("the file is missing; the manifest needs it")
+}
+
 impl FileReport {
-    fn new(path: &Path, role: FileRole) -> Self {
+    pub(super) fn new(path: &Path, role: FileRole) -> Self {
         Self {
             path: path.to_owned(),
             role,
@@ -93,21 +106,22 @@ impl FileReport {
         }
     }
 
-    fn damaged(mut self, error: Error) -> Self {
+    pub(super) fn damaged(mut self, error: Error) -> Self {
         self.damages.push(error.in_file(&self.path));
         self
     }
 
-    fn noted(mut self, note: impl Into<String>) -> Self {
+    pub(super) fn noted(mut self, note: impl Into<String>) -> Self {
         self.note = Some(note.into());
         self
     }
 }
 
 impl Inspector {
-    /// Reads and checks the manifest, every SSTable and every WAL segment: checksums, structure, order, counts, and
-    /// that each file is what the manifest says it is. Calls `report` for each file as soon as it is judged; goes on
-    /// past damages, also past that of the manifest. O(bytes of the database); holds one block at a time.
+    /// Reads and checks the manifest, every SSTable, every blob file and every WAL segment: checksums, structure, order,
+    /// counts, and that each file is what the manifest says it is. Calls `report` for each file as soon as it is judged; goes on
+    /// past damages, also past that of the manifest. O(bytes of the database); holds one block
+    /// or value at a time.
     ///
     /// # Errors
     /// `NotFound`, `InvalidArgument` or `Unsupported` if this is no database that can be judged; `Io` if the folder
@@ -128,16 +142,25 @@ impl Inspector {
                     for table in &family.tables {
                         report(self.verify_listed(state, &family, table));
                     }
+                    for used in &family.blobs {
+                        report(self.verify_blob(state, &family, used));
+                    }
                 }
                 for file in of_role(&files, FileRole::Table) {
                     let is_listed = state
                         .families()
                         .any(|family| family.file_numbers().any(|number| Some(number) == file.number));
                     if !is_listed {
-                        report(
-                            self.verify_unlisted(file)
-                                .noted("not part of the database: left by a crash or just being made"),
-                        );
+                        report(self.verify_unlisted(file).noted(UNLISTED));
+                    }
+                }
+                for file in of_role(&files, FileRole::Blob) {
+                    let number = file.number.unwrap_or(0);
+                    if state
+                        .families()
+                        .all(|family| family.blobs().get(number).is_none())
+                    {
+                        report(self.verify_blob_unlisted(file));
                     }
                 }
                 self.verify_log(state, &files, &mut report);
@@ -145,6 +168,9 @@ impl Inspector {
             None => {
                 for file in of_role(&files, FileRole::Table) {
                     report(self.verify_unlisted(file).noted("judged without the manifest"));
+                }
+                for file in of_role(&files, FileRole::Blob) {
+                    report(self.verify_blob_alone(file));
                 }
                 for file in of_role(&files, FileRole::Wal) {
                     report(self.verify_segment_alone(file));
@@ -213,13 +239,14 @@ impl Inspector {
             Some(state.database_id as u64),
             &mut file,
         );
-        let checked = checked.and_then(|dump| check_against(table, &order, &dump));
+        let checked = checked.and_then(|(dump, pointers)| {
+            check_against(table, &order, &dump)?;
+            pointers.check_against(&table.blobs, &family.blobs)
+        });
         match checked {
             Ok(()) => file,
             Err(_) if !self.still_needs(table.number) => file.noted("removed by a compaction meanwhile"),
-            Err(error) if error.kind() == ErrorKind::NotFound => {
-                file.damaged(Error::corruption("the file is missing; the manifest needs it"))
-            }
+            Err(error) if error.kind() == ErrorKind::NotFound => file.damaged(missing()),
             Err(error) => file.damaged(error.in_column_family(&family.name)),
         }
     }
@@ -245,12 +272,14 @@ impl Inspector {
         order: KeyOrder,
         database_id: Option<u64>,
         file: &mut FileReport,
-    ) -> Result<super::TableDump> {
+    ) -> Result<(super::TableDump, PointerCount)> {
         let dump = self.open_table(path, order, database_id)?;
         file.size_bytes = dump.size_bytes();
         file.records = dump.properties().entries + dump.properties().range_tombstones;
-        dump.table().verify()?;
-        Ok(dump)
+        let mut pointers = PointerCount::default();
+        dump.table()
+            .verify_rows(|kind, value| pointers.row(kind, value))?;
+        Ok((dump, pointers))
     }
 
     /// Whether the manifest of now names the table.

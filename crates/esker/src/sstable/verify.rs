@@ -16,6 +16,14 @@ impl Table {
     /// # Errors
     /// The first damage, with its offset.
     pub fn verify(self: &Arc<Self>) -> Result<()> {
+        self.verify_rows(|_, _| Ok(()))
+    }
+
+    /// As [`verify`](Self::verify), and gives kind and value of every point entry to `row`, in order.
+    ///
+    /// # Errors
+    /// As `verify`, and what `row` says.
+    pub fn verify_rows(self: &Arc<Self>, mut row: impl FnMut(ValueKind, &[u8]) -> Result<()>) -> Result<()> {
         self.verify_header()?;
         let filters = self.verify_filters()?;
         let mut cursor = self.cursor(CursorOptions {
@@ -60,6 +68,7 @@ impl Table {
             if !cursor.index_covers_current(&mut scratch) {
                 return Err(self.damage("the index leads past a key that is there"));
             }
+            row(parsed.kind, cursor.value())?;
             entries += 1;
             raw_key += key.len() as u64;
             raw_value += cursor.value().len() as u64;

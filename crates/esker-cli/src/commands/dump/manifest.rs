@@ -1,8 +1,8 @@
-//! `dump manifest`: families and tables as the live manifest has them, or edit by edit.
+//! `dump manifest`: families, tables and blob files as the live manifest has them, or edit by edit.
 
 use std::io::{self, Write};
 
-use esker::inspect::{DatabaseInfo, EditInfo, Inspector, TableInfo};
+use esker::inspect::{BlobInfo, BlobRef, DatabaseInfo, EditInfo, Inspector, TableInfo};
 use serde_json::{Value, json};
 
 use crate::args::{Common, DumpManifest};
@@ -39,6 +39,14 @@ fn state(common: &Common, inspector: &Inspector, output: &mut Output) -> Result<
                 line["family_id"] = family.id.into();
                 output.json_line(&line)?;
             }
+            for used in &family.blobs {
+                let mut line = blob_json(&used.blob);
+                line["type"] = "blob".into();
+                line["family_id"] = family.id.into();
+                line["live_records"] = used.live_records.into();
+                line["live_bytes"] = used.live_bytes.into();
+                output.json_line(&line)?;
+            }
         }
         return Ok(());
     }
@@ -68,8 +76,33 @@ fn state(common: &Common, inspector: &Inspector, output: &mut Output) -> Result<
             write!(output, "  ")?;
             print_table(table, keys, output)?;
         }
+        for used in &family.blobs {
+            write!(output, "  ")?;
+            print_blob(&used.blob, output)?;
+            writeln!(
+                output,
+                " live_records {} live_bytes {}",
+                used.live_records, used.live_bytes
+            )?;
+        }
     }
     Ok(())
+}
+
+fn blob_json(blob: &BlobInfo) -> Value {
+    json!({
+        "number": blob.number, "bytes": blob.size_bytes, "records": blob.records,
+        "record_bytes": blob.record_bytes,
+    })
+}
+
+/// Without the end of the line.
+fn print_blob(blob: &BlobInfo, output: &mut Output) -> io::Result<()> {
+    write!(
+        output,
+        "blob {:06} bytes {} records {} record_bytes {}",
+        blob.number, blob.size_bytes, blob.records, blob.record_bytes
+    )
 }
 
 fn database_json(info: &DatabaseInfo) -> Value {
@@ -82,13 +115,15 @@ fn database_json(info: &DatabaseInfo) -> Value {
 }
 
 fn table_json(table: &TableInfo, keys: Form) -> Value {
+    let part = |part: &BlobRef| json!({"file": part.file, "records": part.records, "bytes": part.bytes});
+    let blobs: Vec<_> = table.blobs.iter().map(part).collect();
     json!({
         "level": table.level, "number": table.number, "bytes": table.size_bytes, "entries": table.entries,
         "deletions": table.deletions, "range_tombstones": table.range_tombstones,
         "smallest": keys.json(&table.smallest), "largest": keys.json(&table.largest),
         "largest_is_exclusive": table.largest_is_exclusive,
         "sequence_min": table.sequence_min, "sequence_max": table.sequence_max,
-        "created_unix_seconds": table.created_unix_seconds,
+        "created_unix_seconds": table.created_unix_seconds, "blobs": blobs,
     })
 }
 
@@ -116,6 +151,13 @@ fn print_table(table: &TableInfo, keys: Form, output: &mut Output) -> io::Result
         }
     )?;
     keys.write(output, &table.largest)?;
+    for part in &table.blobs {
+        write!(
+            output,
+            " blob {:06} records {} bytes {}",
+            part.file, part.records, part.bytes
+        )?;
+    }
     writeln!(output)
 }
 
@@ -138,6 +180,7 @@ fn edits(common: &Common, inspector: &Inspector, output: &mut Output) -> Result<
 
 fn edit_json(edit: &EditInfo, keys: Form) -> Value {
     let added: Vec<_> = edit.added.iter().map(|table| table_json(table, keys)).collect();
+    let added_blobs: Vec<_> = edit.added_blobs.iter().map(blob_json).collect();
     let removed = edit
         .removed
         .iter()
@@ -148,6 +191,7 @@ fn edit_json(edit: &EditInfo, keys: Form) -> Value {
         "last_sequence": edit.last_sequence,
         "options": edit.options.as_deref().map(options_json),
         "removed": removed.collect::<Vec<_>>(), "added": added,
+        "added_blobs": added_blobs,
     })
 }
 
@@ -173,6 +217,11 @@ fn print_edit(edit: &EditInfo, keys: Form, output: &mut Output) -> io::Result<()
     writeln!(output)?;
     if let Some(options) = &edit.options {
         writeln!(output, "  options {options}")?;
+    }
+    for blob in &edit.added_blobs {
+        write!(output, "  add ")?;
+        print_blob(blob, output)?;
+        writeln!(output)?;
     }
     for (level, number) in &edit.removed {
         writeln!(output, "  remove table {number:06} level {level}")?;

@@ -8,7 +8,7 @@ use std::ffi::OsStr;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use esker::inspect::{Inspector, ValueKind, kind_name};
+use esker::inspect::{BlobPointer, Inspector, ValueKind, kind_name};
 use serde_json::{Value, json};
 
 use crate::args::{Common, Dump, DumpFile};
@@ -108,12 +108,26 @@ impl Shown {
         )?;
         self.keys.write(out, key)?;
         out.write_all(b"\t")?;
+        if let Some(pointer) = pointer(kind, value) {
+            return writeln!(
+                out,
+                "blob {:06} offset {} bytes {}",
+                pointer.file, pointer.offset, pointer.bytes
+            );
+        }
         let (value, is_cut) = self.cut(value);
         self.value_form(kind).write(out, value)?;
         out.write_all(if is_cut { b"...\n" } else { b"\n" })
     }
 
     pub fn json(&self, sequence: u64, kind: ValueKind, key: &[u8], value: &[u8]) -> Value {
+        if let Some(pointer) = pointer(kind, value) {
+            return json!({
+                "type": "entry", "sequence": sequence, "kind": kind_name(kind),
+                "key": self.keys.json(key), "key_bytes": key.len(), "value_bytes": value.len(),
+                "blob": {"file": pointer.file, "offset": pointer.offset, "bytes": pointer.bytes},
+            });
+        }
         let (shown, is_cut) = self.cut(value);
         json!({
             "type": "entry", "sequence": sequence, "kind": kind_name(kind),
@@ -121,6 +135,12 @@ impl Shown {
             "value": self.value_form(kind).json(shown), "value_bytes": value.len(), "value_cut": is_cut,
         })
     }
+}
+
+/// Where the value of a row lies, if it is in a blob file. A pointer that can't be read is shown as the bytes it is.
+fn pointer(kind: ValueKind, value: &[u8]) -> Option<BlobPointer> {
+    let is_pointer = kind == ValueKind::BlobPointer;
+    is_pointer.then(|| BlobPointer::decode(value).ok())?
 }
 
 const COLUMNS: &str = "sequence\tkind\tkey bytes\tvalue bytes\tkey\tvalue";
