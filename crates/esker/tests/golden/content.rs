@@ -1,4 +1,4 @@
-//! What a golden database holds: every feature of the format, in SSTables of two levels and in the WAL.
+//! What a golden database holds: every feature of the format, in SSTables of two levels, in blob files and in the WAL.
 //!
 //! The writer is deterministic: a simulated machine, no compaction but those asked for, one family flushed at a time.
 
@@ -15,7 +15,7 @@ use esker_env::Env;
 use crate::expected::Expected;
 
 /// All families, in the order of their creation; one more is made and dropped.
-pub const FAMILIES: [&str; 5] = ["default", "counters", "lists", "reverse", "large"];
+pub const FAMILIES: [&str; 6] = ["default", "counters", "lists", "reverse", "large", "inline"];
 
 fn settings(compression: Compression) -> ColumnFamilyOptions {
     ColumnFamilyOptions {
@@ -36,6 +36,7 @@ fn options_of(name: &str) -> ColumnFamilyOptions {
             merge_operator: Some(Arc::new(AppendOperator::default())),
             prefix_extractor: Some(PrefixExtractor::Capped(4)),
             whole_key_filter: false,
+            blob_compression: Compression::Zlib,
             ..settings(Compression::Zlib)
         },
         "reverse" => own_order().1,
@@ -43,7 +44,13 @@ fn options_of(name: &str) -> ColumnFamilyOptions {
         "large" => ColumnFamilyOptions {
             block_bytes: 512,
             memtable_kind: MemtableKind::Vector,
+            blob_compression: Compression::Zstd,
             ..settings(Compression::Zstd)
+        },
+        // Values of any length stay in the tables.
+        "inline" => ColumnFamilyOptions {
+            blob_value_bytes_min: 0,
+            ..settings(Compression::Snappy)
         },
         _ => ColumnFamilyOptions {
             prefix_extractor: Some(PrefixExtractor::Fixed(3)),
@@ -56,9 +63,22 @@ fn options_of(name: &str) -> ColumnFamilyOptions {
 pub fn own_order() -> (&'static str, ColumnFamilyOptions) {
     let options = ColumnFamilyOptions {
         key_order: KeyOrder::Custom(Arc::new(ReverseBytewiseComparator)),
+        blob_compression: Compression::Lz4,
         ..settings(Compression::Lz4)
     };
     ("reverse", options)
+}
+
+/// Bytes that don't compress.
+fn noise(seed: u64, len: u64) -> Vec<u8> {
+    let mut state = seed | 1;
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 24) as u8
+    };
+    (0..len).map(|_| next()).collect()
 }
 
 /// The database that is being written, and an oracle of its rows.
@@ -182,6 +202,7 @@ impl Content {
         self.put("default", b"", b"the empty key");
         self.put("default", &[0xff; 300], b"");
         self.commit();
+        self.large_values(round);
         let large = if round == 0 { 1500 } else { 50 };
         for i in 0..large {
             let value = format!("row {i} of round {round}; ").repeat(24);
@@ -194,6 +215,32 @@ impl Content {
                 self.commit();
             }
         }
+        self.commit();
+    }
+
+    /// Values on both sides of the length from which they lie in blob files; later rounds make garbage of some.
+    fn large_values(&mut self, round: u32) {
+        for i in 0..12_u32 {
+            let key = format!("value{:02}", i * 5 % 12 + 3 * round);
+            // Compressible, and about as long as in the table or not.
+            let text = format!("{round}:{i}, ").repeat(100 + 20 * i as usize);
+            for name in ["default", "reverse", "large", "inline"] {
+                self.put(name, key.as_bytes(), text.as_bytes());
+            }
+        }
+        for (key, len) in [("511", 511), ("512", 512), ("513", 513), ("long", 5000)] {
+            let noise = noise(u64::from(round) << 32 | len, len);
+            for name in ["default", "large", "inline"] {
+                self.put(name, format!("noise-{key}").as_bytes(), &noise);
+            }
+        }
+        self.delete("default", format!("value{:02}", 3 * round).as_bytes());
+        self.delete_range("large", b"value04", format!("value{:02}", 5 + round).as_bytes());
+        // What is merged into may lie in a blob file, and so may what comes of it.
+        if round.is_multiple_of(2) {
+            self.put("lists", b"long", &b"item,".repeat(150));
+        }
+        self.append("lists", b"long", format!("item of round {round},").as_bytes());
         self.commit();
     }
 

@@ -52,6 +52,11 @@ impl Expected {
         }
     }
 
+    /// The families.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.families.keys().map(String::as_str)
+    }
+
     pub fn to_text(&self) -> String {
         let mut text = String::new();
         for (name, rows) in &self.families {
