@@ -206,7 +206,7 @@ impl<'a> Values<'a> {
     fn count(&mut self, pointer: &BlobPointer) {
         let (records, bytes) = self.refs.entry(pointer.file).or_default();
         *records += 1;
-        *bytes += u64::from(pointer.bytes);
+        *bytes += pointer.bytes;
     }
 
     /// Makes sure that there is a file with room.
