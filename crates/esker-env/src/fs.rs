@@ -31,6 +31,10 @@ pub struct CreateOptions {
     /// Reserve this many bytes on the device up front (0: none). The visible length stays what was appended
     /// once the file is finished.
     pub preallocate_bytes: u64,
+    /// When the file is used again ([`WriteFile::rewind`]), keep what was preallocated of it in memory, locked, so that
+    /// appending there costs no system call. Buffered files only, and only where it is possible and permitted:
+    /// [`WriteFile::locked_bytes`] tells.
+    pub lock_in_memory: bool,
     /// Buffer this many bytes before a system call is made (0: the implementation's choice; for buffered
     /// files 0 means that every append is handed to the system at once).
     pub buffer_bytes: usize,
@@ -103,13 +107,23 @@ pub trait WriteFile: Send + Debug {
     fn flush(&mut self) -> io::Result<()>;
     /// `flush`, then waits until the data is on the device (`fdatasync`).
     fn sync(&mut self) -> io::Result<()>;
-    /// Bytes appended so far (for a reused file: since it was reused).
+    /// Bytes appended so far (for a rewound file: since then).
     fn len(&self) -> u64;
     /// Whether nothing was appended yet.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
-    /// Flushes, cuts the file to its appended length where it was preallocated or reused, and syncs it when
+    /// Starts over at the front of the file. It keeps its blocks on the device, and its stale bytes until they are
+    /// overwritten or `finish` cuts them off. What is buffered in the process is dropped. An error means that the file can't
+    /// be used again; by default it is `Unsupported`.
+    fn rewind(&mut self) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+    /// Bytes of the file that are locked in memory.
+    fn locked_bytes(&self) -> u64 {
+        0
+    }
+    /// Flushes, cuts the file to its appended length where it was preallocated or rewound, and syncs it when
     /// `sync` is true. The file can't be written afterwards.
     fn finish(&mut self, sync: bool) -> io::Result<()>;
 }
@@ -131,10 +145,7 @@ pub trait Fs: Send + Sync + Debug {
     fn open(&self, path: &Path, mode: IoMode) -> io::Result<Arc<dyn RandomFile>>;
     /// Creates a file, or empties the one that is there.
     fn create(&self, path: &Path, options: CreateOptions) -> io::Result<Box<dyn WriteFile>>;
-    /// Renames `old` to `new` and opens it for overwriting from its front, keeping its blocks on the device (and
-    /// its stale bytes, until they are overwritten or `finish` cuts them off).
-    fn reuse(&self, old: &Path, new: &Path, options: CreateOptions) -> io::Result<Box<dyn WriteFile>>;
-    /// Renames a file, replacing the target atomically.
+    /// Renames a file, replacing the target atomically. Files that are open stay so.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
     /// Removes a file.
     fn remove(&self, path: &Path) -> io::Result<()>;

@@ -14,15 +14,17 @@ use crate::runner::scan_all;
 
 /// Where the database is.
 pub const DIR: &str = "/db";
-/// Segments that are kept for reuse.
-const RECYCLED: usize = 2;
+/// Bytes of a WAL segment.
+const SEGMENT_BYTES: u64 = 64 << 10;
+/// Segments that are used again.
+const RECYCLED: u64 = 2;
 
 /// Settings under which little data goes a long way.
 pub fn options() -> Options {
     Options {
         memory_budget_bytes: 4 << 20,
-        wal_segment_bytes: 64 << 10,
-        wal_recycle_count: RECYCLED,
+        wal_segment_bytes: SEGMENT_BYTES,
+        wal_memory_bytes: RECYCLED * SEGMENT_BYTES,
         compaction_threads: 1,
         subcompactions_max: 1,
         default_column_family: ColumnFamilyOptions {
@@ -343,7 +345,7 @@ fn check_files_now(fs: &MemFs, db: &Db) -> std::result::Result<(), String> {
         && count(".sst") == tables
         && count(".blob") == blobs
         && strange.is_empty()
-        && wals <= 4 + RECYCLED
+        && wals <= 4 + RECYCLED as usize
         && count(".damaged") >= kept
     {
         return Ok(());

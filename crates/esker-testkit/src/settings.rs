@@ -108,7 +108,7 @@ pub fn database(number: u64, default: &FamilySettings) -> Options {
     Options {
         memory_budget_bytes: 4 << 20,
         wal_segment_bytes: 64 << 10,
-        wal_recycle_count: rng.below(4),
+        wal_memory_bytes: rng.below(4) as u64 * (64 << 10),
         compaction_threads: 1 + rng.below(3),
         subcompactions_max: 1 + rng.below(4),
         open_files_max: 16 + rng.below(100),

@@ -546,7 +546,7 @@ fn run_through(bench: &mut Bench) {
 fn a_call_that_fails_once_loses_nothing_whichever_it_is() {
     let ops = [
         Op::Create,
-        Op::Reuse,
+        Op::Rewind,
         Op::Append,
         Op::Flush,
         Op::Sync,
@@ -572,7 +572,7 @@ fn a_call_that_fails_once_loses_nothing_whichever_it_is() {
                 bench.faults.add(Rule::new(op, fault).nth(nth));
                 run_through(&mut bench);
                 if bench.faults.injected() == 0 {
-                    let rare = [Op::Read, Op::Reuse, Op::Rename, Op::Open];
+                    let rare = [Op::Read, Op::Rewind, Op::Rename, Op::Open];
                     assert!(nth > 1 || rare.contains(&op), "{op:?} is never called");
                     break;
                 }

@@ -58,7 +58,7 @@ fn segments_of_a_dropped_family_do_not_end_recovery() {
     };
     let settings = Options {
         memory_budget_bytes: 64 << 20,
-        wal_recycle_count: 8,
+        wal_memory_bytes: 8 * options().wal_segment_bytes,
         default_column_family: roomy.clone(),
         ..options()
     };

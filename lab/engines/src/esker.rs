@@ -29,6 +29,11 @@ const VARIANTS: &[Variant] = &[
         default: false,
     },
     Variant {
+        name: "newlog",
+        about: "the default with each log segment a new file, none kept in memory",
+        default: false,
+    },
+    Variant {
         name: "inline",
         about: "the default with all values in tables, none in blob files",
         default: false,
@@ -70,7 +75,7 @@ fn options(variant: &str, settings: &OpenSettings) -> Options {
     };
     let (share, memtables) = match settings.profile {
         Profile::BulkRandom => (8, 4),
-        Profile::BulkSequential | Profile::Write => (8, 3),
+        Profile::BulkSequential | Profile::Write => (16, 3),
         Profile::Mixed => (16, 3),
         Profile::Read => (32, 2),
     };
@@ -85,6 +90,11 @@ fn options(variant: &str, settings: &OpenSettings) -> Options {
         _ => settings.memory_bytes * 5 / 8,
     };
     let bulk = settings.profile == Profile::BulkRandom;
+    let wal_segments = match (variant, settings.profile) {
+        ("newlog", _) => 0,
+        (_, Profile::Write | Profile::Mixed) => 4,
+        _ => 0,
+    };
     let (upper, rest) = settings.compression.levels(settings.profile);
     let family = ColumnFamilyOptions {
         merge_operator: settings
@@ -114,6 +124,8 @@ fn options(variant: &str, settings: &OpenSettings) -> Options {
     };
     Options {
         memory_budget_bytes: budget.max(16 * MIB),
+        wal_segment_bytes: memtable_bytes,
+        wal_memory_bytes: memtable_bytes * wal_segments,
         memtables_bytes_max: (memtable_bytes * memtables as u64).min(budget.max(16 * MIB)),
         background_io: io,
         read_io: io,

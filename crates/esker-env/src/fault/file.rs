@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use parking_lot::Mutex;
 use rustix::io::Errno;
 
 use super::rules::{Fault, Op, Rules};
@@ -53,7 +54,8 @@ impl RandomFile for FaultRandomFile {
 
 #[derive(Debug)]
 pub(super) struct FaultWriteFile {
-    path: PathBuf,
+    /// Where the file is now: it may have been renamed.
+    path: Arc<Mutex<PathBuf>>,
     inner: Box<dyn WriteFile>,
     fs: Arc<dyn Fs>,
     rules: Arc<Rules>,
@@ -62,9 +64,14 @@ pub(super) struct FaultWriteFile {
 }
 
 impl FaultWriteFile {
-    pub(super) fn new(path: &Path, inner: Box<dyn WriteFile>, fs: Arc<dyn Fs>, rules: Arc<Rules>) -> Self {
+    pub(super) fn new(
+        path: Arc<Mutex<PathBuf>>,
+        inner: Box<dyn WriteFile>,
+        fs: Arc<dyn Fs>,
+        rules: Arc<Rules>,
+    ) -> Self {
         Self {
-            path: path.to_owned(),
+            path,
             inner,
             fs,
             rules,
@@ -81,13 +88,18 @@ impl FaultWriteFile {
         }
     }
 
+    fn fault(&self, op: Op) -> Option<Fault> {
+        self.rules.on_call(op, &self.path.lock())
+    }
+
     /// Rewrites the file with what was synced. It keeps its name and, where the file system empties a file that is
     /// created again, its identity.
     fn lose_unsynced(&mut self) -> io::Result<()> {
         self.failed = true;
-        let mut kept = self.fs.read_all(&self.path)?;
+        let path = self.path.lock().clone();
+        let mut kept = self.fs.read_all(&path)?;
         kept.truncate(usize::try_from(self.synced_len).unwrap_or(usize::MAX));
-        let mut file = self.fs.create(&self.path, CreateOptions::default())?;
+        let mut file = self.fs.create(&path, CreateOptions::default())?;
         file.append(&kept)?;
         file.finish(true)
     }
@@ -105,7 +117,7 @@ impl FaultWriteFile {
 impl WriteFile for FaultWriteFile {
     fn append(&mut self, data: &[u8]) -> io::Result<()> {
         self.check()?;
-        match self.rules.on_call(Op::Append, &self.path) {
+        match self.fault(Op::Append) {
             None => self.inner.append(data),
             Some(fault) => {
                 if fault == Fault::ShortWrite {
@@ -118,7 +130,7 @@ impl WriteFile for FaultWriteFile {
 
     fn flush(&mut self) -> io::Result<()> {
         self.check()?;
-        match self.rules.on_call(Op::Flush, &self.path) {
+        match self.fault(Op::Flush) {
             None => self.inner.flush(),
             Some(fault) => Err(fault.error()),
         }
@@ -126,7 +138,7 @@ impl WriteFile for FaultWriteFile {
 
     fn sync(&mut self) -> io::Result<()> {
         self.check()?;
-        if let Some(fault) = self.rules.on_call(Op::Sync, &self.path) {
+        if let Some(fault) = self.fault(Op::Sync) {
             return Err(self.fail_sync(fault));
         }
         self.inner.sync()?;
@@ -138,9 +150,23 @@ impl WriteFile for FaultWriteFile {
         self.inner.len()
     }
 
+    fn rewind(&mut self) -> io::Result<()> {
+        self.check()?;
+        if let Some(fault) = self.fault(Op::Rewind) {
+            return Err(fault.error());
+        }
+        self.inner.rewind()?;
+        self.synced_len = 0;
+        Ok(())
+    }
+
+    fn locked_bytes(&self) -> u64 {
+        self.inner.locked_bytes()
+    }
+
     fn finish(&mut self, sync: bool) -> io::Result<()> {
         self.check()?;
-        if let Some(fault) = self.rules.on_call(Op::Finish, &self.path) {
+        if let Some(fault) = self.fault(Op::Finish) {
             return Err(self.fail_sync(fault));
         }
         self.inner.finish(sync)?;

@@ -10,9 +10,10 @@ mod rules;
 mod tests;
 
 use std::io;
-use std::path::Path;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Weak};
 
+use parking_lot::Mutex;
 pub use rules::{Fault, Op, Rule};
 
 use crate::{BatchRead, CreateOptions, FileLock, Fs, IoMode, RandomFile, WriteFile};
@@ -24,6 +25,8 @@ use rules::Rules;
 pub struct FaultFs {
     inner: Arc<dyn Fs>,
     rules: Arc<Rules>,
+    /// The present paths of files that are open for writing.
+    open_for_writing: Arc<Mutex<Vec<Weak<Mutex<PathBuf>>>>>,
 }
 
 impl FaultFs {
@@ -33,6 +36,7 @@ impl FaultFs {
         Self {
             inner,
             rules: Arc::default(),
+            open_for_writing: Arc::default(),
         }
     }
 
@@ -71,6 +75,8 @@ impl FaultFs {
 
     fn writer(&self, path: &Path, inner: Box<dyn WriteFile>) -> Box<dyn WriteFile> {
         let (fs, rules) = (Arc::clone(&self.inner), Arc::clone(&self.rules));
+        let path = Arc::new(Mutex::new(path.to_owned()));
+        self.open_for_writing.lock().push(Arc::downgrade(&path));
         Box::new(FaultWriteFile::new(path, inner, fs, rules))
     }
 }
@@ -111,14 +117,18 @@ impl Fs for FaultFs {
         Ok(self.writer(path, self.inner.create(path, options)?))
     }
 
-    fn reuse(&self, old: &Path, new: &Path, options: CreateOptions) -> io::Result<Box<dyn WriteFile>> {
-        self.pass(Op::Reuse, new)?;
-        Ok(self.writer(new, self.inner.reuse(old, new, options)?))
-    }
-
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         self.pass(Op::Rename, to)?;
-        self.inner.rename(from, to)
+        self.inner.rename(from, to)?;
+        let mut open = self.open_for_writing.lock();
+        open.retain(|path| path.strong_count() > 0);
+        for path in open.iter().filter_map(Weak::upgrade) {
+            let mut path = path.lock();
+            if *path == from {
+                to.clone_into(&mut path);
+            }
+        }
+        Ok(())
     }
 
     fn remove(&self, path: &Path) -> io::Result<()> {

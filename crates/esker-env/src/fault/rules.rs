@@ -20,8 +20,6 @@ pub enum Op {
     Open,
     /// `Fs::create`.
     Create,
-    /// `Fs::reuse`; rules look at the new path.
-    Reuse,
     /// `Fs::rename`; rules look at the new path.
     Rename,
     /// `Fs::remove`.
@@ -44,6 +42,8 @@ pub enum Op {
     Flush,
     /// `WriteFile::sync`.
     Sync,
+    /// `WriteFile::rewind`.
+    Rewind,
     /// `WriteFile::finish`.
     Finish,
 }
@@ -56,7 +56,6 @@ impl Op {
         Op::Stat,
         Op::Open,
         Op::Create,
-        Op::Reuse,
         Op::Rename,
         Op::Remove,
         Op::HardLink,
@@ -68,6 +67,7 @@ impl Op {
         Op::Append,
         Op::Flush,
         Op::Sync,
+        Op::Rewind,
         Op::Finish,
     ];
 }

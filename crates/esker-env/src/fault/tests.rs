@@ -112,7 +112,6 @@ fn every_kind_of_call_can_fail_and_is_counted() {
             Op::Stat => fs.exists(f).map(drop),
             Op::Open => fs.open(f, IoMode::Buffered).map(drop),
             Op::Create => fs.create(f, options).map(drop),
-            Op::Reuse => fs.reuse(f, g, options).map(drop),
             Op::Rename => fs.rename(f, g),
             Op::Remove => fs.remove(f),
             Op::HardLink => fs.hard_link(f, g),
@@ -131,6 +130,7 @@ fn every_kind_of_call_can_fail_and_is_counted() {
             Op::Append => fs.create(f, options)?.append(b"x"),
             Op::Flush => fs.create(f, options)?.flush(),
             Op::Sync => fs.create(f, options)?.sync(),
+            Op::Rewind => fs.create(f, options)?.rewind(),
             Op::Finish => fs.create(f, options)?.finish(true),
         }
     };

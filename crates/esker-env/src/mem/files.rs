@@ -89,10 +89,13 @@ pub(super) struct MemWriteFile {
     buffer_bytes: usize,
     direct: bool,
     cut_at_finish: bool,
+    /// Bytes that count as locked in memory once the file was rewound.
+    lock_bytes: u64,
+    rewound: bool,
 }
 
 impl MemWriteFile {
-    pub(super) fn new(handle: Handle, options: CreateOptions, cut_at_finish: bool) -> Self {
+    pub(super) fn new(handle: Handle, options: CreateOptions) -> Self {
         let buffer_bytes = match (options.mode, options.buffer_bytes) {
             (IoMode::Direct, 0) => DIRECT_BUFFER_BYTES,
             (IoMode::Direct, bytes) => bytes.next_multiple_of(BLOCK_BYTES),
@@ -104,7 +107,13 @@ impl MemWriteFile {
             buffer: Vec::new(),
             buffer_bytes,
             direct: options.mode == IoMode::Direct,
-            cut_at_finish,
+            cut_at_finish: options.preallocate_bytes > 0,
+            lock_bytes: if options.lock_in_memory {
+                options.preallocate_bytes
+            } else {
+                0
+            },
+            rewound: false,
         }
     }
 
@@ -186,6 +195,17 @@ impl WriteFile for MemWriteFile {
 
     fn len(&self) -> u64 {
         (self.written + self.buffer.len()) as u64
+    }
+
+    fn rewind(&mut self) -> io::Result<()> {
+        self.buffer.clear();
+        self.written = 0;
+        (self.cut_at_finish, self.rewound) = (true, true);
+        Ok(())
+    }
+
+    fn locked_bytes(&self) -> u64 {
+        if self.rewound { self.lock_bytes } else { 0 }
     }
 
     fn finish(&mut self, sync: bool) -> io::Result<()> {

@@ -80,16 +80,11 @@ impl MemFs {
         world: &mut World,
         file: FileId,
         options: CreateOptions,
-        reused: bool,
     ) -> io::Result<Box<dyn WriteFile>> {
         let reserve = usize::try_from(options.preallocate_bytes).map_err(io::Error::other)?;
         world.change(file, reserve, |inode| inode.reserved = reserve)?;
         let handle = self.handle(world, file);
-        Ok(Box::new(MemWriteFile::new(
-            handle,
-            options,
-            reused || reserve > 0,
-        )))
+        Ok(Box::new(MemWriteFile::new(handle, options)))
     }
 }
 
@@ -158,17 +153,11 @@ impl Fs for MemFs {
             world.named(file);
             file
         };
-        self.writer(&mut world, file, options, false)
-    }
-
-    fn reuse(&self, old: &Path, new: &Path, options: CreateOptions) -> io::Result<Box<dyn WriteFile>> {
-        let mut world = self.lock_world();
-        let file = world.rename(&tidy(old), &tidy(new))?;
-        self.writer(&mut world, file, options, true)
+        self.writer(&mut world, file, options)
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        self.lock_world().rename(&tidy(from), &tidy(to)).map(drop)
+        self.lock_world().rename(&tidy(from), &tidy(to))
     }
 
     fn remove(&self, path: &Path) -> io::Result<()> {

@@ -207,6 +207,7 @@ fn a_block_written_again_does_not_endanger_the_synced_bytes_in_it() {
         mode: IoMode::Direct,
         preallocate_bytes: 1 << 16,
         buffer_bytes: 8192,
+        ..CreateOptions::default()
     };
     for seed in 0..300 {
         let fs = fs();
@@ -319,10 +320,11 @@ fn a_kill_takes_what_was_buffered_in_the_process() {
 }
 
 #[test]
-fn a_reused_file_keeps_its_stale_bytes_until_it_is_finished() {
+fn a_rewound_file_keeps_its_stale_bytes_until_it_is_finished() {
     let fs = fs();
-    drop(put(&fs, 1, b"stale bytes"));
-    let mut file = fs.reuse(&path(1), &path(2), CreateOptions::default()).unwrap();
+    let mut file = put(&fs, 1, b"stale bytes");
+    fs.rename(&path(1), &path(2)).unwrap();
+    file.rewind().unwrap();
     file.append(b"fresh").unwrap();
     assert_eq!(fs.read_all(&path(2)).unwrap(), b"fresh bytes");
     assert!(!fs.exists(&path(1)).unwrap());

@@ -130,7 +130,7 @@ impl World {
         world
     }
 
-    pub(super) fn rename(&mut self, from: &Path, to: &Path) -> io::Result<FileId> {
+    pub(super) fn rename(&mut self, from: &Path, to: &Path) -> io::Result<()> {
         let file = self.file(from)?;
         self.folder_of(to)?;
         self.operate()?;
@@ -142,6 +142,6 @@ impl World {
                 self.unnamed(replaced);
             }
         }
-        Ok(file)
+        Ok(())
     }
 }

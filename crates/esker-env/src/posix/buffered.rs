@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
+use super::locked::LockedPart;
 use super::system::{Poison, read_full_at, write_full_at};
 use crate::{IoMode, RandomFile, WriteFile};
 
@@ -25,7 +26,8 @@ impl RandomFile for BufferedRandomFile {
     }
 }
 
-/// A file appended to through the page cache, behind an optional buffer in the process.
+/// A file appended to through the page cache, behind an optional buffer in the process. Once it was rewound, its front
+/// may be locked in memory instead.
 ///
 /// Invariant: `buffer` holds the bytes from `written` on. An append that fails leaves both as they were, so that
 /// it can be tried again (a device that was full may have room by then), or be cut off by `finish`.
@@ -37,6 +39,9 @@ pub(super) struct BufferedWriteFile {
     buffer_bytes: usize,
     /// The file may be longer, or own more blocks, than was appended.
     cut_at_finish: bool,
+    /// Bytes at its front to lock in memory when the file is used again.
+    lock_bytes: u64,
+    locked: Option<LockedPart>,
     poison: Poison,
 }
 
@@ -48,8 +53,16 @@ impl BufferedWriteFile {
             buffer: Vec::with_capacity(buffer_bytes),
             buffer_bytes,
             cut_at_finish,
+            lock_bytes: 0,
+            locked: None,
             poison: Poison::default(),
         }
+    }
+
+    /// The same with `bytes` at its front, which were allocated, to be locked in memory when it is used again.
+    pub(super) fn locking(mut self, bytes: u64) -> Self {
+        self.lock_bytes = bytes;
+        self
     }
 
     fn write_out(&mut self) -> io::Result<()> {
@@ -77,7 +90,12 @@ impl WriteFile for BufferedWriteFile {
         if self.buffer.len() + data.len() > self.buffer_bytes {
             self.write_out()?;
         }
-        if data.len() >= self.buffer_bytes {
+        if self.buffer.is_empty()
+            && let Some(locked) = &mut self.locked
+            && locked.write(self.written, data)
+        {
+            self.written += data.len() as u64;
+        } else if data.len() >= self.buffer_bytes {
             let result = write_full_at(&self.file, self.written, data);
             self.written(data.len(), result)?;
         } else {
@@ -101,8 +119,24 @@ impl WriteFile for BufferedWriteFile {
         self.written + self.buffer.len() as u64
     }
 
+    fn rewind(&mut self) -> io::Result<()> {
+        self.poison.check()?;
+        self.buffer.clear();
+        self.written = 0;
+        self.cut_at_finish = true;
+        if self.locked.is_none() && self.lock_bytes > 0 {
+            self.locked = LockedPart::new(&self.file, self.lock_bytes);
+        }
+        Ok(())
+    }
+
+    fn locked_bytes(&self) -> u64 {
+        self.locked.as_ref().map_or(0, LockedPart::len)
+    }
+
     fn finish(&mut self, sync: bool) -> io::Result<()> {
         self.flush()?;
+        self.locked = None;
         if self.cut_at_finish {
             self.file.set_len(self.written)?;
             self.cut_at_finish = false;

@@ -6,7 +6,7 @@
 //! 1. Whole blocks are written and leave the buffer.
 //! 2. The tail, less than a block, is written padded with zeros by `sync` and `finish` and *stays* in the buffer,
 //!    so that the block is written again, whole, when more was appended.
-//! 3. The padding makes the file too long. A plain file is cut at once. A preallocated or reused one is cut by
+//! 3. The padding makes the file too long. A plain file is cut at once. A preallocated or rewound one is cut by
 //!    `finish` only: cutting it earlier would give its blocks beyond back to the file system.
 
 use std::fs::File;
@@ -179,6 +179,16 @@ impl WriteFile for DirectWriteFile {
 
     fn len(&self) -> u64 {
         self.base + self.filled as u64
+    }
+
+    fn rewind(&mut self) -> io::Result<()> {
+        self.poison.check()?;
+        if let Some(spare) = self.under_way.wait_until(0)? {
+            self.pool.give(spare);
+        }
+        (self.base, self.filled, self.synced_len) = (0, 0, None);
+        self.cut_at_finish = true;
+        Ok(())
     }
 
     fn finish(&mut self, sync: bool) -> io::Result<()> {

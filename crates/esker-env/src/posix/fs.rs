@@ -39,7 +39,6 @@ impl PosixFs {
         how: &OpenOptions,
         path: &Path,
         options: CreateOptions,
-        reused: bool,
     ) -> io::Result<Box<dyn WriteFile>> {
         let direct = match options.mode {
             IoMode::Direct => open_direct(how, path)?,
@@ -49,10 +48,8 @@ impl PosixFs {
             Some(file) => (file, true),
             None => (how.open(path)?, false),
         };
-        if options.preallocate_bytes > 0 {
-            preallocate(&file, options.preallocate_bytes)?;
-        }
-        let cut_at_finish = reused || options.preallocate_bytes > 0;
+        let allocated = options.preallocate_bytes > 0 && preallocate(&file, options.preallocate_bytes)?;
+        let cut_at_finish = options.preallocate_bytes > 0;
         Ok(if is_direct {
             Box::new(DirectWriteFile::new(
                 file,
@@ -67,7 +64,12 @@ impl PosixFs {
                 (IoMode::Direct, 0) => DIRECT_BUFFER_BYTES,
                 (_, bytes) => bytes,
             };
-            Box::new(BufferedWriteFile::new(file, buffer_bytes, cut_at_finish))
+            let lock_bytes = if options.lock_in_memory && allocated {
+                options.preallocate_bytes
+            } else {
+                0
+            };
+            Box::new(BufferedWriteFile::new(file, buffer_bytes, cut_at_finish).locking(lock_bytes))
         })
     }
 }
@@ -109,15 +111,12 @@ impl Fs for PosixFs {
 
     fn create(&self, path: &Path, options: CreateOptions) -> io::Result<Box<dyn WriteFile>> {
         let mut how = OpenOptions::new();
-        how.write(true).create(true).truncate(true);
-        self.open_for_writing(&how, path, options, false)
-    }
-
-    fn reuse(&self, old: &Path, new: &Path, options: CreateOptions) -> io::Result<Box<dyn WriteFile>> {
-        fs::rename(old, new)?;
-        let mut how = OpenOptions::new();
-        how.write(true);
-        self.open_for_writing(&how, new, options, true)
+        // A file that is written into a mapping has to be open for reading too.
+        how.read(options.lock_in_memory)
+            .write(true)
+            .create(true)
+            .truncate(true);
+        self.open_for_writing(&how, path, options)
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {

@@ -8,6 +8,7 @@
 //! | `in_flight` | the threads that keep several direct writes under way |
 //! | `read_many`, `uring` | many reads at once |
 //! | `aligned`, `pool` | the aligned memory that direct I/O asks for, and its reuse |
+//! | `locked` | the front of a file in memory, where appending is a copy |
 //! | `lock` | exclusive locks |
 //! | `machine` | clock, randomness, threads |
 
@@ -18,6 +19,7 @@ mod direct_write;
 mod fs;
 mod in_flight;
 mod lock;
+mod locked;
 mod machine;
 mod pool;
 mod read_many;

@@ -38,15 +38,16 @@ pub(super) fn write_full_at(file: &File, mut offset: u64, mut data: &[u8]) -> io
     Ok(())
 }
 
-/// Reserves blocks for the first `bytes` of the file without changing its length. A file system that can't
-/// reserve is left to allocate as it goes.
+/// Reserves blocks for the first `bytes` of the file without changing its length; says whether it did. A file system that
+/// can't reserve is left to allocate as it goes.
 #[cfg(target_os = "linux")]
-pub(super) fn preallocate(file: &File, bytes: u64) -> io::Result<()> {
+pub(super) fn preallocate(file: &File, bytes: u64) -> io::Result<bool> {
     use rustix::fs::{FallocateFlags, fallocate};
     use rustix::io::Errno;
     loop {
         match fallocate(file, FallocateFlags::KEEP_SIZE, 0, bytes) {
-            Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS) => return Ok(()),
+            Ok(()) => return Ok(true),
+            Err(Errno::OPNOTSUPP | Errno::NOSYS) => return Ok(false),
             Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
@@ -55,8 +56,8 @@ pub(super) fn preallocate(file: &File, bytes: u64) -> io::Result<()> {
 
 /// Nothing: only Linux can reserve blocks without changing the length.
 #[cfg(not(target_os = "linux"))]
-pub(super) fn preallocate(_file: &File, _bytes: u64) -> io::Result<()> {
-    Ok(())
+pub(super) fn preallocate(_file: &File, _bytes: u64) -> io::Result<bool> {
+    Ok(false)
 }
 
 /// Opens for direct I/O; `None` where the file system refuses it.

@@ -40,18 +40,22 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-fn run(mode: IoMode, reuse: bool, preallocate_bytes: u64, buffer_bytes: usize, steps: &[Step]) {
+fn run(mode: IoMode, rewound: bool, preallocate_bytes: u64, buffer_bytes: usize, steps: &[Step]) {
     let dir = folder();
     let fs = PosixFs::new();
     let (old, path) = (dir.path().join("old"), dir.path().join("new"));
     let options = CreateOptions {
         mode,
         preallocate_bytes,
+        lock_in_memory: true,
         buffer_bytes,
     };
-    let mut file = if reuse {
-        std::fs::write(&old, noise(50_000, 7)).unwrap();
-        fs.reuse(&old, &path, options).unwrap()
+    let mut file = if rewound {
+        let mut file = fs.create(&old, options).unwrap();
+        file.append(&noise(50_000, 7)).unwrap();
+        fs.rename(&old, &path).unwrap();
+        file.rewind().unwrap();
+        file
     } else {
         fs.create(&path, options).unwrap()
     };
@@ -116,14 +120,46 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
     #[test]
     fn files_hold_what_was_appended(
-        direct: bool, reuse: bool,
+        direct: bool, rewound: bool,
         preallocate_bytes in prop_oneof![Just(0_u64), Just(100_000)],
         buffer_bytes in prop_oneof![Just(0_usize), 1_usize..9000, Just(4096)],
         steps in prop::collection::vec(step(), 0..20),
     ) {
         let mode = if direct { IoMode::Direct } else { IoMode::Buffered };
-        run(mode, reuse, preallocate_bytes, buffer_bytes, &steps);
+        run(mode, rewound, preallocate_bytes, buffer_bytes, &steps);
     }
+}
+
+#[test]
+fn a_rewound_file_is_appended_to_in_memory_and_goes_on_behind_it() {
+    let dir = folder();
+    let fs = PosixFs::new();
+    let path = dir.path().join("log");
+    let options = CreateOptions {
+        preallocate_bytes: 100_000,
+        lock_in_memory: true,
+        ..CreateOptions::default()
+    };
+    let mut file = fs.create(&path, options).unwrap();
+    file.append(&noise(30_000, 1)).unwrap();
+    assert_eq!(file.locked_bytes(), 0, "not before it is used again");
+    for round in 2..5 {
+        file.rewind().unwrap();
+        // Where the limit on locked memory is low, all of it works through system calls.
+        assert!([0, 100_000].contains(&file.locked_bytes()));
+        let data = noise(150_000, round);
+        for chunk in data.chunks(833) {
+            file.append(chunk).unwrap();
+        }
+        assert_eq!(fs.read_all(&path).unwrap()[..150_000], data, "before any sync");
+        file.sync().unwrap();
+        assert_eq!(file.len(), 150_000);
+    }
+    file.rewind().unwrap();
+    file.append(b"short").unwrap();
+    file.finish(true).unwrap();
+    assert_eq!(fs.read_all(&path).unwrap(), b"short");
+    assert_eq!(file.locked_bytes(), 0);
 }
 
 #[test]
@@ -194,6 +230,7 @@ fn what_refuses_direct_io_is_opened_buffered() {
             mode: IoMode::Direct,
             preallocate_bytes: 1 << 16,
             buffer_bytes: 0,
+            ..CreateOptions::default()
         };
         let mut file = fs.create(&path, direct).unwrap();
         file.append(b"hello").unwrap();
@@ -211,6 +248,7 @@ fn a_dropped_direct_file_writes_nothing_later() {
         mode: IoMode::Direct,
         preallocate_bytes: 0,
         buffer_bytes: 65_536,
+        ..CreateOptions::default()
     };
     for round in 0..20 {
         let mut file = fs.create(&path, direct).unwrap();
@@ -235,6 +273,7 @@ fn preallocation_reserves_and_finish_gives_back() {
             mode,
             preallocate_bytes: 1 << 20,
             buffer_bytes: 0,
+            ..CreateOptions::default()
         };
         let mut file = fs.create(&path, options).unwrap();
         let meta = std::fs::metadata(&path).unwrap();

@@ -79,9 +79,11 @@ pub(super) struct Core {
     pub next_file_number: AtomicU64,
     /// Edits in the order in which they become durable. Held across manifest writes, never by readers or writers.
     pub manifest: Mutex<Manifest>,
-    /// Which WAL segments there are. A thread that decides which to release holds it while it looks at the
-    /// memtables, so that no rotation comes between.
-    pub wal: Mutex<WalSegments>,
+    /// Which WAL segments there are.
+    pub wal: WalSegments,
+    /// Held by a rotation, and by a thread that decides which segments to release while it looks at the memtables, so
+    /// that none comes between.
+    pub wal_rotation: Mutex<()>,
     /// Complete segments that were never synced; a `Sync` write syncs them first.
     pub wal_unsynced: Mutex<Vec<WalWriter>>,
     pub tables: Arc<Tables>,
@@ -193,9 +195,18 @@ impl Core {
             reserved.min(self.memtables_bytes_limit())
         };
         // Memtables grow into the free chunks of the pool first.
-        let taken = held.max(reserved) + table_bytes;
+        let taken = held.max(reserved) + table_bytes + self.wal_memory_bytes();
         let capacity = budget.saturating_sub(taken).max(budget / 16);
         self.tables.block_cache().set_capacity(capacity);
+    }
+
+    /// Memory that is set aside for WAL segments.
+    fn wal_memory_bytes(&self) -> u64 {
+        if self.options.read_only {
+            0
+        } else {
+            self.options.wal_memory_bytes
+        }
     }
 
     /// Removes the SSTables and blob files that no version refers to any more.

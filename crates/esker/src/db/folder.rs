@@ -135,7 +135,7 @@ pub(super) fn remove_dead_files(
         }
     }
     segments.scan()?;
-    segments.retire_below(wal_number)?;
+    segments.clear_away(segments.retire_below(wal_number))?;
     Ok(())
 }
 

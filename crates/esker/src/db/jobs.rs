@@ -332,19 +332,27 @@ impl Core {
     pub(super) fn release_wal(&self) {
         // What recovery would still look at stays, even if it holds no row that anybody needs.
         let stored = self.manifest.lock().state.log_number_min();
-        let wal = self.wal.lock();
-        let families = self.families.load();
-        let needed = families
-            .by_id
-            .values()
-            .filter_map(|family| needed_wal(family))
-            .min();
-        let Some((writing, _)) = wal.live().pop() else {
-            return;
+        let retired = {
+            let mut unsynced = self.wal_unsynced.lock();
+            let _rotation = self.wal_rotation.lock();
+            let families = self.families.load();
+            let needed = families
+                .by_id
+                .values()
+                .filter_map(|family| needed_wal(family))
+                .min();
+            let Some(writing) = self.wal.newest() else {
+                return;
+            };
+            // Without any unflushed row, only the segment being written stays.
+            let needed = needed.into_iter().chain(stored).fold(writing, u64::min);
+            // What nobody needs any more needs no sync either.
+            for segment in unsynced.extract_if(.., |segment| segment.id().number < needed) {
+                self.wal.hand_back(segment);
+            }
+            self.wal.retire_below(needed)
         };
-        // Without any unflushed row, only the segment being written stays.
-        let needed = needed.into_iter().chain(stored).fold(writing, u64::min);
-        if let Err(error) = wal.retire_below(needed) {
+        if let Err(error) = self.wal.clear_away(retired) {
             tracing::warn!(%error, "can't release a WAL segment");
         }
     }
@@ -353,7 +361,7 @@ impl Core {
     /// them an idle family would have recovery read, and trip over, segments that nobody keeps whole any more.
     pub(super) fn idle_log_edits(&self, manifest: &Manifest, except: Option<u32>) -> Vec<VersionEdit> {
         // First this, then the memtables: the rows of a segment are in memtables before the next one starts.
-        let Some((writing, _)) = self.wal.lock().live().pop() else {
+        let Some(writing) = self.wal.newest() else {
             return Vec::new();
         };
         let families = self.families.load();

@@ -129,7 +129,7 @@ mod tests {
             memory_budget_bytes: 4 << 20,
             wal_segment_bytes: 64 << 10,
             wal_bytes_max,
-            wal_recycle_count: 2,
+            wal_memory_bytes: 128 << 10,
             compaction_threads: 1,
             ..Options::default()
         }

@@ -255,6 +255,7 @@ impl Core {
                 tracing::warn!(%error, "a closed WAL segment keeps its preallocated room");
             }
         }
+        self.wal.close();
         *self.file_lock.lock() = None;
         result
     }

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 
-use esker_env::{Env, FileLock, IoMode};
+use esker_env::{Env, FileLock};
 
 use super::Db;
 use super::core::{Core, Families};
@@ -229,9 +229,7 @@ fn assemble(parts: Parts) -> Result<Core> {
         SegmentSettings {
             db_id: database_id,
             segment_bytes: options.wal_segment_bytes,
-            recycle_count: options.wal_recycle_count,
-            mode: IoMode::Buffered,
-            buffer_bytes: 0,
+            memory_bytes: options.wal_memory_bytes,
         },
     );
     let mut wal = None;
@@ -310,7 +308,8 @@ fn assemble(parts: Parts) -> Result<Core> {
         published: Published::new(last_sequence),
         next_file_number,
         manifest: Mutex::new(manifest),
-        wal: Mutex::new(segments),
+        wal: segments,
+        wal_rotation: Mutex::new(()),
         wal_unsynced: Mutex::new(Vec::new()),
         tables,
         graveyard: Arc::new(Graveyard::default()),

@@ -154,7 +154,7 @@ impl Db {
             table_memory_bytes: core.tables.memory_bytes(),
             open_tables: core.tables.open_count(),
             snapshots: core.snapshots.count(),
-            wal_live_bytes: core.wal.lock().live_bytes(),
+            wal_live_bytes: core.wal.live_bytes(),
             table_bytes: versions.iter().map(|version| version.size_bytes()).sum(),
             blob_files: versions.iter().map(|version| version.blobs().len()).sum(),
             blob_bytes: versions.iter().map(|version| version.blobs().file_bytes()).sum(),

@@ -281,7 +281,7 @@ impl Core {
         {
             self.rotate_wal(token)?;
         }
-        if self.wal.lock().live_bytes() > self.options.wal_bytes_resolved()
+        if self.wal.live_bytes() > self.options.wal_bytes_resolved()
             && let Some(family) = oldest_unflushed(&token.families)
             && !family.view().active.table.is_empty()
         {
@@ -331,21 +331,20 @@ impl Core {
     /// Starts a segment; the one before waits for its sync, if it is still whole.
     fn start_segment(&self, token: &mut Token) -> Result<()> {
         let number = self.new_file_number();
-        let next = self.wal.lock().start(number)?;
+        let next = {
+            let _rotation = self.wal_rotation.lock();
+            self.wal.start(number)?
+        };
         token.wal_number = number;
         if let Some(mut old) = token.wal.replace(next) {
-            self.wal.lock().set_bytes(old.id().number, old.len());
+            self.wal.set_bytes(old.id().number, old.len());
             if let Err(error) = old.seal() {
                 let next = token.wal.replace(old);
                 let error = self.break_segment(token, error);
                 token.wal = next;
                 return Err(error);
             }
-            let mut unsynced = self.wal_unsynced.lock();
-            unsynced.push(old);
-            // Segments that nobody needs any more need no sync either.
-            let oldest = self.wal.lock().live().first().map(|(number, _)| *number);
-            unsynced.retain(|segment| oldest.is_some_and(|oldest| segment.id().number >= oldest));
+            self.wal_unsynced.lock().push(old);
         }
         Ok(())
     }
@@ -369,7 +368,9 @@ impl Core {
         for segment in unsynced.iter_mut() {
             segment.sync().map_err(|error| self.health.fail(&error))?;
         }
-        unsynced.clear();
+        for segment in unsynced.drain(..) {
+            self.wal.hand_back(segment);
+        }
         Ok(())
     }
 

@@ -42,10 +42,12 @@ pub struct Options {
     pub wal_bytes_max: u64,
     /// Size of one WAL segment, in bytes: 64 KiB to 4 GiB. Default: 64 MiB.
     pub wal_segment_bytes: u64,
-    /// Finished WAL segments that are kept to be overwritten instead of creating new files. Overwriting part of a page
-    /// that has left the page cache reads it from the device first, so this pays only where syncs are frequent and
-    /// memory is ample. Default: 0.
-    pub wal_recycle_count: usize,
+    /// The part of the budget for WAL segments that are used again, in bytes: they stay in memory, locked, so that an
+    /// append to them is a copy instead of a system call, and what is overwritten within seconds need not reach the
+    /// device. Pays for writing at full speed, from about as much on as memtables hold together; further segments are
+    /// new files, as are all where the process may not lock memory (`RLIMIT_MEMLOCK`), the file system is not ext4, XFS or
+    /// tmpfs, or this is less than `wal_segment_bytes`. Default: 0.
+    pub wal_memory_bytes: u64,
     /// Threads for compactions, 0 to 64; 0: one for each processor. One more thread flushes. Default: 0.
     pub compaction_threads: usize,
     /// Key ranges into which one compaction may be split, 1 to 64. Default: 4.
@@ -77,7 +79,7 @@ impl Default for Options {
             memtables_bytes_max: 0,
             wal_bytes_max: 0,
             wal_segment_bytes: 64 << 20,
-            wal_recycle_count: 0,
+            wal_memory_bytes: 0,
             compaction_threads: 0,
             subcompactions_max: 4,
             background_bytes_per_second: 0,
@@ -97,6 +99,12 @@ impl Options {
         in_range(
             "memtables_bytes_max",
             self.memtables_bytes_max,
+            0,
+            self.memory_budget_bytes,
+        )?;
+        in_range(
+            "wal_memory_bytes",
+            self.wal_memory_bytes,
             0,
             self.memory_budget_bytes,
         )?;

@@ -190,6 +190,7 @@ impl<'a> Outputs<'a> {
             mode: context.io,
             preallocate_bytes: 0,
             buffer_bytes: 1 << 20,
+            ..CreateOptions::default()
         };
         let file = context
             .env

@@ -224,6 +224,7 @@ impl<'a> Values<'a> {
             mode: context.io,
             preallocate_bytes: 0,
             buffer_bytes: 1 << 20,
+            ..CreateOptions::default()
         };
         let file = context
             .env

@@ -1,19 +1,22 @@
 //! The files of the log: names, preallocation, reuse, removal.
 //!
-//! A finished segment that is no longer needed is kept to be renamed and overwritten: its blocks are allocated and
-//! written already, so that a sync of new data in it needs no journal commit for them. Steps of a reuse, and what a
-//! crash between them leaves:
-//! 1. The file is renamed to the new segment's name. Crash: the header holds the old number, the reader says
-//!    `NotStarted`.
-//! 2. The new header is written. Crash without the rename: a dead segment's name leads to a file with a greater
+//! A segment that is no longer needed is kept to be overwritten, as far as `memory_bytes` goes: its file is locked in memory
+//! then, so that an append is a copy, and what is overwritten before the kernel writes it out never reaches the device
+//! (docs/decisions/0006). A file that can't be locked is not used again: overwriting a part of a page that has left the page
+//! cache would read it from the device first.
+//!
+//! Steps of a reuse, and what a crash between them leaves:
+//! 1. The file is rewound and waits under its old name. Crash: it is a segment that recovery does not look at.
+//! 2. It is renamed to the new segment's name. Crash: the header holds the old number, the reader says `NotStarted`.
+//! 3. The new header is written. Crash without the rename: a dead segment's name leads to a file with a greater
 //!    number, `NotStarted` again.
-//! 3. The folder is synced, so that records that are synced later can be found.
+//! 4. The folder is synced, so that records that are synced later can be found.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use esker_env::{CreateOptions, Fs, IoMode, WriteFile};
+use esker_env::{CreateOptions, Fs, WriteFile};
 use parking_lot::Mutex;
 
 use super::format::SegmentId;
@@ -40,21 +43,49 @@ pub struct SegmentSettings {
     pub db_id: u64,
     /// Size that a segment is preallocated for, in bytes.
     pub segment_bytes: u64,
-    /// Segments kept for reuse at most.
-    pub recycle_count: usize,
-    /// Buffered or direct.
-    pub mode: IoMode,
-    /// Bytes that are buffered in the process (see `CreateOptions::buffer_bytes`).
-    pub buffer_bytes: usize,
+    /// Memory for segments that are used again, in bytes; less than `segment_bytes`: every segment is a new file.
+    pub memory_bytes: u64,
+}
+
+#[derive(Debug)]
+struct Live {
+    /// Size in bytes as last reported.
+    bytes: u64,
+    /// Bytes of its file that are locked in memory.
+    locked_bytes: u64,
+    /// Its file, once nobody writes or syncs it any more.
+    file: Option<Box<dyn WriteFile>>,
+}
+
+/// A file that waits to become a segment; it was rewound.
+#[derive(Debug)]
+struct Idle {
+    number: u64,
+    file: Box<dyn WriteFile>,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    /// Segments in use, with their sizes in bytes as last reported.
-    live: BTreeMap<u64, u64>,
-    /// Segments to be overwritten, the oldest first.
-    idle: VecDeque<u64>,
+    live: BTreeMap<u64, Live>,
+    /// The oldest first.
+    idle: VecDeque<Idle>,
+    /// Whether a file could not be locked. It is not tried again then.
+    locking_refused: bool,
 }
+
+impl State {
+    fn locked_bytes(&self) -> u64 {
+        let live = self.live.values().map(|live| live.locked_bytes);
+        let idle = self.idle.iter().map(|idle| idle.file.locked_bytes());
+        live.chain(idle).sum()
+    }
+}
+
+/// Segments that nobody needs any more, taken out of the log, whose files are still there: see
+/// [`WalSegments::clear_away`].
+#[derive(Debug)]
+#[must_use]
+pub struct Retired(Vec<(u64, Live)>);
 
 /// The segment files of a database.
 #[derive(Debug)]
@@ -95,44 +126,42 @@ impl WalSegments {
                 .fs
                 .file_len(&path)
                 .map_err(|error| Error::io("can't stat the WAL segment", error).in_file(&path))?;
-            self.state.lock().live.insert(number, bytes);
+            self.add_live(number, bytes, 0);
         }
         Ok(numbers)
+    }
+
+    fn add_live(&self, number: u64, bytes: u64, locked_bytes: u64) {
+        let live = Live {
+            bytes,
+            locked_bytes,
+            file: None,
+        };
+        self.state.lock().live.insert(number, live);
     }
 
     /// Starts segment `number`, which must be greater than all before: in an idle file if there is one, in a
     /// preallocated new one otherwise. No lock is held across file operations.
     pub fn start(&self, number: u64) -> Result<WalWriter> {
         let path = self.path(number);
-        let options = CreateOptions {
-            mode: self.settings.mode,
-            preallocate_bytes: self.settings.segment_bytes,
-            buffer_bytes: self.settings.buffer_bytes,
-        };
         let idle = self.state.lock().idle.pop_front();
         // An idle file that can't be reused is no loss; whatever is wrong, the new file shows it if it matters.
-        let reused = idle.and_then(|old| match self.fs.reuse(&self.path(old), &path, options) {
-            Ok(file) => Some(file),
+        let reused = idle.and_then(|idle| match self.fs.rename(&self.path(idle.number), &path) {
+            Ok(()) => Some(idle.file),
             Err(error) => {
-                tracing::warn!(segment = old, %error, "a WAL segment could not be reused");
-                let _ = self.fs.remove(&self.path(old));
+                tracing::warn!(segment = idle.number, %error, "a WAL segment could not be reused");
+                let _ = self.fs.remove(&self.path(idle.number));
                 None
             }
         });
         let (file, origin) = match reused {
             Some(file) => (file, Origin::Recycled),
-            None => {
-                let created = self.fs.create(&path, options);
-                let file = created.map_err(|error| {
-                    let _ = self.fs.remove(&path);
-                    Error::io("can't create the WAL segment", error).in_file(&path)
-                })?;
-                (file, Origin::Fresh)
-            }
+            None => (self.create(&path)?, Origin::Fresh),
         };
+        let locked_bytes = file.locked_bytes();
         match self.begin(number, &path, file, origin) {
             Ok(writer) => {
-                self.state.lock().live.insert(number, writer.len());
+                self.add_live(number, writer.len(), locked_bytes);
                 Ok(writer)
             }
             Err(error) => {
@@ -141,6 +170,18 @@ impl WalSegments {
                 Err(error)
             }
         }
+    }
+
+    fn create(&self, path: &Path) -> Result<Box<dyn WriteFile>> {
+        let options = CreateOptions {
+            preallocate_bytes: self.settings.segment_bytes,
+            lock_in_memory: self.settings.memory_bytes >= self.settings.segment_bytes,
+            ..CreateOptions::default()
+        };
+        self.fs.create(path, options).map_err(|error| {
+            let _ = self.fs.remove(path);
+            Error::io("can't create the WAL segment", error).in_file(path)
+        })
     }
 
     fn begin(&self, number: u64, path: &Path, file: Box<dyn WriteFile>, origin: Origin) -> Result<WalWriter> {
@@ -158,24 +199,44 @@ impl WalSegments {
 
     /// Notes the size of a live segment.
     pub fn set_bytes(&self, number: u64, bytes: u64) {
-        if let Some(size) = self.state.lock().live.get_mut(&number) {
-            *size = bytes;
+        if let Some(live) = self.state.lock().live.get_mut(&number) {
+            live.bytes = bytes;
+        }
+    }
+
+    /// Takes the file of a sealed segment that needs no sync any more, for when it is retired.
+    pub fn hand_back(&self, writer: WalWriter) {
+        let number = writer.id().number;
+        if let Some(file) = writer.into_sealed_file()
+            && let Some(live) = self.state.lock().live.get_mut(&number)
+        {
+            live.file = Some(file);
         }
     }
 
     /// Live segments with their sizes in bytes, ascending.
     pub fn live(&self) -> Vec<(u64, u64)> {
-        self.state
-            .lock()
+        let state = self.state.lock();
+        state
             .live
             .iter()
-            .map(|(&n, &bytes)| (n, bytes))
+            .map(|(&number, live)| (number, live.bytes))
             .collect()
+    }
+
+    /// The live segment with the greatest number: the one that is written.
+    pub fn newest(&self) -> Option<u64> {
+        self.state.lock().live.keys().next_back().copied()
     }
 
     /// Bytes of all live segments.
     pub fn live_bytes(&self) -> u64 {
-        self.state.lock().live.values().sum()
+        self.state.lock().live.values().map(|live| live.bytes).sum()
+    }
+
+    /// Bytes of segments, live and idle, that are locked in memory.
+    pub fn locked_bytes(&self) -> u64 {
+        self.state.lock().locked_bytes()
     }
 
     /// Segments kept for reuse.
@@ -184,40 +245,96 @@ impl WalSegments {
     }
 
     /// Gives up all live segments below `number`: what is in them is durable elsewhere, and nobody writes them.
-    /// They are kept for reuse as far as there is room, and removed otherwise. Gives how many there were.
+    pub fn retire_below(&self, number: u64) -> Retired {
+        let mut state = self.state.lock();
+        let kept = state.live.split_off(&number);
+        Retired(std::mem::replace(&mut state.live, kept).into_iter().collect())
+    }
+
+    /// Keeps the files of retired segments for reuse as far as there is room, and removes the others. Gives how many there
+    /// were. To make a file ready takes milliseconds the first time.
     ///
     /// # Errors
-    /// `Io` if a file can't be removed; it stays live then, to be tried again.
-    pub fn retire_below(&self, number: u64) -> Result<usize> {
-        let retired = {
-            let mut state = self.state.lock();
-            let kept = state.live.split_off(&number);
-            std::mem::replace(&mut state.live, kept)
-        };
-        let count = retired.len();
+    /// `Io` if a file can't be removed; it is live again then, to be tried again.
+    pub fn clear_away(&self, retired: Retired) -> Result<usize> {
+        let count = retired.0.len();
         let mut result = Ok(count);
-        for (old, bytes) in retired {
+        for (number, live) in retired.0 {
+            if let Some(file) = live.file
+                && let Some(file) = self.make_idle(file)
             {
-                let mut state = self.state.lock();
-                if state.idle.len() < self.settings.recycle_count {
-                    state.idle.push_back(old);
-                    continue;
-                }
+                self.state.lock().idle.push_back(Idle { number, file });
+                continue;
             }
-            let path = self.path(old);
-            if let Err(error) = self.fs.remove(&path)
-                && error.kind() != std::io::ErrorKind::NotFound
-            {
-                self.state.lock().live.insert(old, bytes);
-                result = Err(Error::io("can't remove the WAL segment", error).in_file(&path));
+            if let Err(error) = self.remove(number) {
+                self.add_live(number, live.bytes, 0);
+                result = Err(error);
             }
         }
         result
+    }
+
+    /// The file, ready to be written from its front, if there is room for it.
+    fn make_idle(&self, mut file: Box<dyn WriteFile>) -> Option<Box<dyn WriteFile>> {
+        {
+            let state = self.state.lock();
+            let room = self.settings.memory_bytes.saturating_sub(state.locked_bytes());
+            if state.locking_refused || room < self.settings.segment_bytes {
+                return None;
+            }
+        }
+        if let Err(error) = file.rewind() {
+            tracing::warn!(%error, "a WAL segment could not be rewound");
+            return None;
+        }
+        if file.locked_bytes() == 0 {
+            tracing::info!(
+                bytes = self.settings.segment_bytes,
+                "WAL segments can't be locked in memory, so each is a new file; see RLIMIT_MEMLOCK"
+            );
+            self.state.lock().locking_refused = true;
+            return None;
+        }
+        Some(file)
+    }
+
+    fn remove(&self, number: u64) -> Result<()> {
+        let path = self.path(number);
+        match self.fs.remove(&path) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                Err(Error::io("can't remove the WAL segment", error).in_file(&path))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Gives back what idle segments and the ends of complete ones take on the device. Nothing is started afterwards.
+    pub fn close(&self) {
+        let (idle, closed) = {
+            let mut state = self.state.lock();
+            let closed: Vec<_> = state
+                .live
+                .values_mut()
+                .filter_map(|live| live.file.take())
+                .collect();
+            (std::mem::take(&mut state.idle), closed)
+        };
+        for Idle { number, .. } in idle {
+            if let Err(error) = self.remove(number) {
+                tracing::warn!(%error, "an idle WAL segment stays");
+            }
+        }
+        for mut file in closed {
+            if let Err(error) = file.finish(false) {
+                tracing::warn!(%error, "a closed WAL segment keeps its preallocated room");
+            }
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use esker_env::IoMode;
     use esker_env::fault::{Fault, FaultFs, Op, Rule};
     use esker_env::mem::{CrashMode, MemFs};
 
@@ -231,9 +348,7 @@ mod tests {
         let settings = SegmentSettings {
             db_id: 1,
             segment_bytes: 10_000,
-            recycle_count: 2,
-            mode: IoMode::Buffered,
-            buffer_bytes: 0,
+            memory_bytes: 20_000,
         };
         WalSegments::new(fs, Path::new("db"), settings)
     }
@@ -245,6 +360,17 @@ mod tests {
         let mut reader = WalReader::new(file, &path, id, RecoveryMode::Absolute).unwrap();
         while reader.next().unwrap().is_some() {}
         (reader.report().records, reader.report().ending)
+    }
+
+    /// Gives up all segments below `number`; how many there were.
+    fn release(segments: &WalSegments, number: u64) -> Result<usize> {
+        segments.clear_away(segments.retire_below(number))
+    }
+
+    fn seal(segments: &WalSegments, mut writer: WalWriter) {
+        segments.set_bytes(writer.id().number, writer.len());
+        writer.seal().unwrap();
+        segments.hand_back(writer);
     }
 
     #[test]
@@ -272,11 +398,12 @@ mod tests {
             let mut writer = segments.start(number).unwrap();
             writer.append(&[number as u8; 100]).unwrap();
             writer.append(&[number as u8; 100]).unwrap();
-            segments.set_bytes(number, writer.len());
-            writer.finish(false).unwrap();
+            seal(&segments, writer);
         }
         assert_eq!(segments.live_bytes(), 4 * (64 + 2 * 111));
-        assert_eq!(segments.retire_below(4).unwrap(), 3);
+        assert_eq!(segments.locked_bytes(), 0, "new files");
+        assert_eq!(release(&segments, 4).unwrap(), 3);
+        assert_eq!(segments.locked_bytes(), 20_000);
         assert_eq!((segments.idle_count(), segments.live().len()), (2, 1));
         assert!(!fs.exists(&segments.path(3)).unwrap(), "room for two");
 
@@ -294,7 +421,9 @@ mod tests {
         drop(segments.start(7).unwrap());
         let numbers: Vec<u64> = segments.live().iter().map(|&(number, _)| number).collect();
         assert_eq!(numbers, [4, 5, 6, 7]);
-        assert_eq!(segments.retire_below(4).unwrap(), 0);
+        assert_eq!(segments.newest(), Some(7));
+        assert_eq!(segments.locked_bytes(), 20_000, "of 5 and 6; 7 is a new file");
+        assert_eq!(release(&segments, 4).unwrap(), 0);
 
         let again = super::tests::segments(Arc::new(fs));
         assert_eq!(again.scan().unwrap(), [4, 5, 6, 7]);
@@ -309,8 +438,10 @@ mod tests {
                 let segments = segments(Arc::new(fs.clone()));
                 let mut writer = segments.start(1).unwrap();
                 writer.append(b"old").unwrap();
-                writer.finish(true).unwrap();
-                segments.retire_below(2).unwrap();
+                writer.seal().unwrap();
+                writer.sync().unwrap();
+                segments.hand_back(writer);
+                release(&segments, 2).unwrap();
                 fs.stop_after(Some(stop));
                 let _ = segments.start(2);
                 let crashed = fs.crash(CrashMode::Torn { seed });
@@ -334,13 +465,57 @@ mod tests {
     fn a_segment_that_can_not_be_reused_is_replaced() {
         let fs = FaultFs::new(Arc::new(MemFs::new()));
         let segments = segments(Arc::new(fs.clone()));
-        drop(segments.start(1).unwrap());
-        segments.retire_below(2).unwrap();
-        fs.add(Rule::new(Op::Reuse, Fault::Eio));
-        drop(segments.start(2).unwrap());
-        assert_eq!(ending(&fs, &segments, 2), (0, Ending::Clean));
+        seal(&segments, segments.start(1).unwrap());
+        release(&segments, 2).unwrap();
+        fs.add(Rule::new(Op::Rename, Fault::Eio));
+        seal(&segments, segments.start(2).unwrap());
+        assert_eq!(ending(&fs, &segments, 2), (0, Ending::Finished));
         assert!(!fs.exists(&segments.path(1)).unwrap());
         assert_eq!(segments.idle_count(), 0);
+
+        fs.add(Rule::new(Op::Rewind, Fault::Eio));
+        release(&segments, 3).unwrap();
+        assert!(!fs.exists(&segments.path(2)).unwrap());
+        assert_eq!((segments.idle_count(), segments.locked_bytes()), (0, 0));
+    }
+
+    #[test]
+    fn a_segment_that_may_lack_a_part_is_not_used_again() {
+        let fs = FaultFs::new(Arc::new(MemFs::new()));
+        let segments = segments(Arc::new(fs.clone()));
+        let mut writer = segments.start(1).unwrap();
+        fs.add(Rule::new(Op::Append, Fault::Eio));
+        writer.append(b"x").unwrap_err();
+        segments.hand_back(writer);
+        // Nor one whose writer nobody has handed back: it may be about to be synced.
+        drop(segments.start(2).unwrap());
+        assert_eq!(release(&segments, 3).unwrap(), 2);
+        assert_eq!(segments.idle_count(), 0);
+        assert!(fs.list(Path::new("db")).unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_close_leaves_no_idle_file_and_nothing_behind_a_log() {
+        let fs = MemFs::new();
+        let segments = segments(Arc::new(fs.clone()));
+        seal(&segments, segments.start(1).unwrap());
+        release(&segments, 2).unwrap();
+        seal(&segments, segments.start(2).unwrap());
+        assert!(!fs.exists(&segments.path(1)).unwrap(), "used again");
+        seal(&segments, segments.start(3).unwrap());
+        seal(&segments, segments.start(4).unwrap());
+        release(&segments, 3).unwrap();
+        assert_eq!(segments.idle_count(), 1);
+        segments.close();
+        for number in [3, 4] {
+            let live = segments.live().into_iter().find(|live| live.0 == number).unwrap();
+            assert_eq!(
+                fs.file_len(&segments.path(number)).unwrap(),
+                live.1 + 11,
+                "and its end's mark"
+            );
+        }
+        assert_eq!(fs.list(Path::new("db")).unwrap().len(), 2);
     }
 
     #[test]
@@ -368,38 +543,39 @@ mod tests {
             drop(segments.start(number).unwrap());
         }
         fs.add(Rule::new(Op::Remove, Fault::Eio));
-        assert_eq!(segments.retire_below(4).unwrap_err().kind(), ErrorKind::Io);
+        assert_eq!(release(&segments, 4).unwrap_err().kind(), ErrorKind::Io);
         assert_eq!(segments.live().len(), 1);
-        assert_eq!(segments.retire_below(4).unwrap(), 1);
+        assert_eq!(release(&segments, 4).unwrap(), 1);
     }
 
     #[test]
     fn segments_of_the_real_file_system_come_back() {
         let beside = std::env::current_exe().unwrap();
         let dir = tempfile::tempdir_in(beside.parent().unwrap()).unwrap();
-        for (base, mode) in [(10, IoMode::Buffered), (20, IoMode::Direct)] {
-            let fs: Arc<dyn Fs> = Arc::new(esker_env::posix::PosixFs::new());
-            let settings = SegmentSettings {
-                db_id: 1,
-                segment_bytes: 1 << 20,
-                recycle_count: 1,
-                mode,
-                buffer_bytes: 0,
-            };
-            let segments = WalSegments::new(Arc::clone(&fs), dir.path(), settings);
-            for (number, records) in [(base, 300), (base + 1, 7)] {
-                let mut writer = segments.start(number).unwrap();
-                for i in 0..records {
-                    writer.append(&vec![i as u8; 1000]).unwrap();
-                }
-                writer.sync().unwrap();
-                assert_eq!(ending(&*fs, &segments, number), (records, Ending::Clean));
-                writer.append(b"unaligned").unwrap();
-                writer.finish(true).unwrap();
-                assert_eq!(ending(&*fs, &segments, number), (records + 1, Ending::Finished));
-                segments.retire_below(number + 1).unwrap();
+        let fs: Arc<dyn Fs> = Arc::new(esker_env::posix::PosixFs::new());
+        let settings = SegmentSettings {
+            db_id: 1,
+            segment_bytes: 1 << 20,
+            memory_bytes: 1 << 20,
+        };
+        let segments = WalSegments::new(Arc::clone(&fs), dir.path(), settings);
+        // The second one goes on behind what was preallocated.
+        for (number, records) in [(10, 300), (11, 1500), (12, 7)] {
+            let mut writer = segments.start(number).unwrap();
+            for i in 0..records {
+                writer.append(&vec![i as u8; 1000]).unwrap();
             }
-            assert_eq!(segments.idle_count(), 1);
+            writer.sync().unwrap();
+            assert_eq!(ending(&*fs, &segments, number), (records, Ending::Clean));
+            writer.append(b"unaligned").unwrap();
+            writer.seal().unwrap();
+            assert_eq!(ending(&*fs, &segments, number), (records + 1, Ending::Finished));
+            segments.hand_back(writer);
+            release(&segments, number + 1).unwrap();
+            // Where the limit on locked memory is low, each is a new file.
+            assert_eq!(segments.idle_count() as u64 * (1 << 20), segments.locked_bytes());
         }
+        segments.close();
+        assert!(fs.list(dir.path()).unwrap().is_empty());
     }
 }

@@ -508,14 +508,17 @@ proptest! {
             mode: if direct { IoMode::Direct } else { IoMode::Buffered },
             preallocate_bytes: 100_000,
             buffer_bytes: if direct { 8192 } else { 0 },
+            ..CreateOptions::default()
         };
         let file = if recycled {
             let stale: Vec<Vec<u8>> = (0..100).map(|i| payload(500, i)).collect();
             let (stale, _) = segment(SegmentId { number: 4, ..ID }, Origin::Fresh, &stale, true);
-            let mut file = fs.create(old, CreateOptions::default()).unwrap();
+            let mut file = fs.create(old, options).unwrap();
             file.append(&stale).unwrap();
-            file.finish(true).unwrap();
-            fs.reuse(old, file_path(), options).unwrap()
+            file.sync().unwrap();
+            fs.rename(old, file_path()).unwrap();
+            file.rewind().unwrap();
+            file
         } else {
             fs.create(file_path(), options).unwrap()
         };

@@ -159,6 +159,11 @@ impl WalWriter {
         result.map_err(|error| self.failure("finish", error))
     }
 
+    /// The file of a sealed segment, to be used again; `None` where a part of it may be missing.
+    pub fn into_sealed_file(self) -> Option<Box<dyn WriteFile>> {
+        (self.state == State::Sealed).then_some(self.file)
+    }
+
     /// Length of the segment in bytes, its header included.
     pub fn len(&self) -> u64 {
         self.offset

@@ -97,7 +97,7 @@ impl Content {
             compaction_threads: 1,
             subcompactions_max: 1,
             wal_segment_bytes: 64 << 10,
-            wal_recycle_count: 0,
+            wal_memory_bytes: 0,
             default_column_family: options_of("default"),
             ..Options::default()
         };

@@ -180,10 +180,6 @@ impl Fs for TestFs {
         }))
     }
 
-    fn reuse(&self, _: &Path, _: &Path, _: CreateOptions) -> io::Result<Box<dyn WriteFile>> {
-        Err(io::ErrorKind::Unsupported.into())
-    }
-
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         let mut disk = self.0.lock();
         disk.call()?;
