@@ -208,6 +208,11 @@ impl BlockCache {
         self.blocks.remove(&key).map(|(_, block)| block)
     }
 
+    /// Gives up all blocks of tables that never came to be. Visits every entry: for what goes wrong.
+    pub fn remove_tables(&self, tables: &[u64]) {
+        self.blocks.retain(|key, _| !tables.contains(&key.table));
+    }
+
     /// Drops everything.
     pub fn clear(&self) {
         self.blocks.clear();

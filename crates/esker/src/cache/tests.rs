@@ -138,6 +138,19 @@ fn a_removed_block_leaves_alone() {
 }
 
 #[test]
+fn removed_tables_leave_alone() {
+    let cache = BlockCache::new(4 << 20);
+    for i in 0..30 {
+        cache.insert(key(i % 3, i), block(10, 1));
+    }
+    cache.remove_tables(&[0, 2]);
+    assert_eq!(cache.len(), 10);
+    assert!(cache.contains(key(1, 4)) && !cache.contains(key(0, 3)));
+    cache.remove_tables(&[]);
+    assert_eq!(cache.len(), 10);
+}
+
+#[test]
 fn small_caches_have_few_shards_and_large_ones_many() {
     assert_eq!(BlockCache::new(0).shards(), 1);
     assert_eq!(BlockCache::new(1 << 20).shards(), 1);

@@ -238,7 +238,6 @@ impl Core {
                 spawn: &*self.env.spawn,
                 ranges_max: self.ranges_for(plan),
                 stop: &self.closed,
-                metrics: &self.metrics,
             };
             let written = compaction::run(&job)?;
             let bytes = written.bytes();
@@ -316,6 +315,8 @@ impl Core {
             next_file_number: &self.next_file_number,
             throttle: &self.throttle,
             blobs,
+            cache: Some(self.tables.block_cache()),
+            metrics: &self.metrics,
         }
     }
 

@@ -120,6 +120,8 @@ impl Model {
             next_file_number: &self.next_file_number,
             throttle: &self.throttle,
             blobs: None,
+            cache: None,
+            metrics: &self.metrics,
         };
         let mut files = flush::run(memtables, snapshots, &context).expect("a table");
         files.tables.pop().expect("rows were left")
