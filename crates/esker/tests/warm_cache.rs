@@ -1,11 +1,11 @@
-//! What jobs put into the block cache: as seen by gets that find their blocks there, or don't.
+//! What jobs put into the block cache and take out of it: as seen by gets that find their blocks there, or don't.
 #![allow(clippy::unwrap_used, missing_docs)]
 
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-use esker::{ColumnFamilyOptions, CompactionStyle, Compression, Db, Opener, Options};
+use esker::{ColumnFamilyOptions, CompactionStyle, Compression, Db, Opener, Options, ReadOptions};
 use esker_env::fault::{Fault, FaultFs, Op, Rule};
 use esker_env::{Env, Fs};
 
@@ -96,6 +96,18 @@ fn cache_bytes(db: &Db) -> u64 {
     db.stats().cache_bytes
 }
 
+/// Bytes in the cache when they are as expected. A thread that looked for work may hold a dead table a moment longer.
+fn settled_cache_bytes(db: &Db, expected: impl Fn(u64) -> bool) -> u64 {
+    for _ in 0..10_000 {
+        db.wait_idle().unwrap();
+        if expected(cache_bytes(db)) {
+            break;
+        }
+        std::thread::yield_now();
+    }
+    cache_bytes(db)
+}
+
 #[test]
 fn a_tree_that_is_in_memory_stays_there_through_a_compaction() {
     for (len, compression) in [
@@ -170,6 +182,56 @@ fn a_few_hot_rows_among_cold_ones_warm_nothing() {
     assert!(of_flush > 0);
     db.compact_range(None, None).unwrap();
     assert_eq!(warmed(&db), of_flush);
+    let left = settled_cache_bytes(&db, |bytes| bytes == 0);
+    assert_eq!(left, 0, "the flushed table's blocks left with it");
+}
+
+#[test]
+fn blocks_of_dead_tables_leave_once_nobody_reads_the_tables() {
+    let db = open(family());
+    write_two_rounds(&db, 60);
+    misses(&db, 0..ROWS, 60);
+    let full = cache_bytes(&db);
+    assert!(full > 1 << 20, "{full}");
+    let mut iter = db.iter(ReadOptions::default()).unwrap();
+    iter.seek_to_first().unwrap();
+    db.compact_range(None, None).unwrap();
+    let both = cache_bytes(&db);
+    assert!(both > full, "the iterator's tables are alive");
+    let mut rows = 0;
+    while iter.valid() {
+        rows += 1;
+        iter.next().unwrap();
+    }
+    assert_eq!(rows, ROWS);
+    drop(iter);
+    let new = settled_cache_bytes(&db, |bytes| bytes < full);
+    assert!(new < full && new > full / 2, "{full}, {both}, {new}");
+    assert_eq!(misses(&db, 0..ROWS, 60), 0);
+    db.delete_range(&key(0), &key(ROWS)).unwrap();
+    db.compact_range(None, None).unwrap();
+    assert_eq!(settled_cache_bytes(&db, |bytes| bytes == 0), 0);
+    assert!(db.get(&key(7)).unwrap().is_none());
+}
+
+#[test]
+fn a_dropped_family_takes_its_blocks_along() {
+    let db = open(family());
+    write_two_rounds(&db, 60);
+    misses(&db, 0..ROWS, 60);
+    let before = cache_bytes(&db);
+    let other = db.create_column_family("other", family()).unwrap();
+    for i in 0..ROWS {
+        db.put_cf(&other, &key(i), &value(i, 0, 60)).unwrap();
+    }
+    db.flush_cf(&other).unwrap();
+    for i in 0..ROWS {
+        assert!(db.get_cf(&other, &key(i)).unwrap().is_some());
+    }
+    assert!(cache_bytes(&db) > before);
+    db.drop_column_family(&other).unwrap();
+    drop(other);
+    assert_eq!(settled_cache_bytes(&db, |bytes| bytes == before), before);
 }
 
 #[test]

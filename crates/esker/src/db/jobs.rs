@@ -179,6 +179,9 @@ impl Core {
             Ok(()) => self.health.compaction_succeeded(),
             Err(error) => self.job_failed(error, Lane::Compaction),
         }
+        // The plan held its inputs until now. Their blocks take room from those that have come in their place.
+        drop(plan);
+        self.bury_dead_files();
         self.update_pressure(&family);
         self.flushes.notify();
         true
