@@ -5,6 +5,10 @@
 //! by bytes. A hit takes a shared lock of one shard, sets a reference bit and clones one `Arc`; nothing is moved, so
 //! readers of one shard do not wait for each other. Evicted blocks are freed outside the lock.
 //!
+//! In a full cache what enters has a thirtieth of the room and leaves it in the order of arrival, unless it is used
+//! before. Where readers fill the cache with values that they meet once, that is a fraction of a second. What a job puts
+//! in because readers will want it ([`insert_used`](BlockCache::insert_used)) therefore counts as used once.
+//!
 //! # Changes of the capacity
 //! A change locks every shard for writing; what is too much leaves on the thread that asks, which may be the one that
 //! leads all writers, and comes back from the device if the change is undone. What is asked for moves a little with
@@ -193,10 +197,20 @@ impl BlockCache {
         self.blocks.insert(key, block);
     }
 
-    /// Drops all blocks of a table that was removed. Visits every entry, so it is for rare use: blocks of dead
-    /// tables are not read again and leave by themselves.
-    pub fn remove_table(&self, table: u64) {
-        self.blocks.retain(|key, _| key.table != table);
+    /// Keeps a block as [`insert`](Self::insert) does, and as one that was used, so that it is not among the first to leave.
+    pub fn insert_used(&self, key: BlockKey, block: CachedBlock) {
+        self.blocks.insert(key, block);
+        let _ = self.blocks.get(&key);
+    }
+
+    /// Gives up a block that nobody will ask for again; gives it, if it was here.
+    pub fn remove(&self, key: BlockKey) -> Option<CachedBlock> {
+        self.blocks.remove(&key).map(|(_, block)| block)
+    }
+
+    /// Gives up all blocks of tables that never came to be. Visits every entry: for what goes wrong.
+    pub fn remove_tables(&self, tables: &[u64]) {
+        self.blocks.retain(|key, _| !tables.contains(&key.table));
     }
 
     /// Drops everything.

@@ -93,15 +93,61 @@ fn a_scan_does_not_drive_out_what_is_used() {
 }
 
 #[test]
-fn a_removed_table_leaves_alone() {
+fn what_was_put_in_as_used_outlives_a_flood_that_takes_the_rest() {
+    let cache = BlockCache::new(4 << 20);
+    // A working set of half the cache, and values that are met once, until it is full.
+    let mut value = 0;
+    let mut flood = |blocks: u64| {
+        for _ in 0..blocks {
+            value += 1;
+            cache.insert(key(3, value), block(4096, 3));
+        }
+    };
+    for _ in 0..8 {
+        for i in 0..350 {
+            if cache.get(key(1, i)).is_none() {
+                cache.insert(key(1, i), block(4096, 1));
+            }
+        }
+        flood(350);
+    }
+    for i in 0..100 {
+        cache.insert_used(key(2, i), block(4096, 2));
+        cache.insert(key(2, 1000 + i), block(4096, 2));
+        flood(5);
+    }
+    let kept = |from: u64| (from..from + 100).filter(|&i| cache.contains(key(2, i))).count();
+    assert_eq!(kept(0), 100);
+    assert!(kept(1000) < 10, "{} of what was only put in", kept(1000));
+    let working = (0..350).filter(|&i| cache.contains(key(1, i))).count();
+    assert!(working >= 340, "{working} of 350");
+    assert!(cache.used_bytes() <= cache.capacity());
+}
+
+#[test]
+fn a_removed_block_leaves_alone() {
     let cache = BlockCache::new(4 << 20);
     for i in 0..10 {
         cache.insert(key(1, i), block(10, 1));
-        cache.insert(key(2, i), block(10, 1));
     }
-    cache.remove_table(1);
+    let before = cache.used_bytes();
+    assert_eq!(&*cache.remove(key(1, 3)).expect("it is here").bytes, &[1; 10]);
+    assert!(cache.remove(key(1, 3)).is_none());
+    assert_eq!(cache.len(), 9);
+    assert!(cache.used_bytes() < before && !cache.contains(key(1, 3)));
+}
+
+#[test]
+fn removed_tables_leave_alone() {
+    let cache = BlockCache::new(4 << 20);
+    for i in 0..30 {
+        cache.insert(key(i % 3, i), block(10, 1));
+    }
+    cache.remove_tables(&[0, 2]);
     assert_eq!(cache.len(), 10);
-    assert!(cache.contains(key(2, 3)) && !cache.contains(key(1, 3)));
+    assert!(cache.contains(key(1, 4)) && !cache.contains(key(0, 3)));
+    cache.remove_tables(&[]);
+    assert_eq!(cache.len(), 10);
 }
 
 #[test]

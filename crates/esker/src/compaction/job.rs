@@ -14,9 +14,10 @@ use esker_env::Spawn;
 use super::picker::{self, OutputSplitter, Plan};
 use crate::error::{Error, ErrorKind, Result};
 use crate::key::{Cursor, FragmentedTombstones, KeyOrder, SEQUENCE_MAX, Sequence, ValueKind, internal_key};
-use crate::metrics::Metrics;
 use crate::read::MergingCursor;
-use crate::rewrite::{self, Fetch, OutputContext, Outputs, Rows, Rules, Written, carried_tombstones};
+use crate::rewrite::{
+    self, Fetch, OutputContext, Outputs, RowSource, Rows, Rules, Written, carried_tombstones,
+};
 use crate::sstable::{CursorOptions, Purpose, Table, TableReadOptions};
 use crate::version::{FileMeta, Tables, Version};
 
@@ -48,8 +49,6 @@ pub struct Job<'a> {
     pub ranges_max: usize,
     /// Ends the job early, with an error, when it becomes true.
     pub stop: &'a AtomicBool,
-    /// Counters.
-    pub metrics: &'a Metrics,
 }
 
 /// Runs a merge; gives the new files, complete and synced. On an error nothing is left behind.
@@ -238,7 +237,7 @@ fn run_range<'a>(job: &'a Job<'a>, inputs: &Inputs, range: Range<'_>) -> Result<
                 outputs.cut(key)?;
             }
         }
-        outputs.add(rows.key(), rows.value())?;
+        outputs.add(rows.key(), rows.value(), source(rows.input()))?;
         until_check -= 1;
         if until_check == 0 {
             until_check = ROWS_PER_CHECK;
@@ -252,9 +251,20 @@ fn run_range<'a>(job: &'a Job<'a>, inputs: &Inputs, range: Range<'_>) -> Result<
     }
     outputs.close_last()?;
     let dropped = rows.dropped();
-    job.metrics.compaction_dropped.add(dropped.total());
-    job.metrics.merge_failures.add(dropped.merge_failures);
+    let metrics = job.output.metrics;
+    metrics.compaction_dropped.add(dropped.total());
+    metrics.merge_failures.add(dropped.merge_failures);
     Ok(Finished { outputs })
+}
+
+/// The block that the row to be written comes from. A fold has gone on to what follows its operands, most often in the
+/// same block.
+#[inline]
+fn source(input: &MergingCursor<ChainCursor>) -> RowSource {
+    let child = input.children().get(input.child_index());
+    RowSource::Block {
+        cached: child.is_some_and(ChainCursor::is_cached),
+    }
 }
 
 /// Whether a key may exist in levels below the output; asked with ascending keys.

@@ -209,10 +209,14 @@ impl Core {
         }
     }
 
-    /// Removes the SSTables and blob files that no version refers to any more.
+    /// Removes the SSTables and blob files that no version refers to any more, and the blocks of those that are open from
+    /// the block cache.
     pub fn bury_dead_files(&self) {
-        for file in self.graveyard.drain() {
-            let path = file.path(&self.dir);
+        for dead in self.graveyard.drain() {
+            if let Some(table) = dead.table {
+                table.leave_cache();
+            }
+            let path = dead.file.path(&self.dir);
             if let Err(error) = self.env.fs.remove(&path) {
                 tracing::warn!(%error, path = %path.display(), "can't remove an obsolete file");
             }

@@ -179,6 +179,9 @@ impl Core {
             Ok(()) => self.health.compaction_succeeded(),
             Err(error) => self.job_failed(error, Lane::Compaction),
         }
+        // The plan held its inputs until now. Their blocks take room from those that have come in their place.
+        drop(plan);
+        self.bury_dead_files();
         self.update_pressure(&family);
         self.flushes.notify();
         true
@@ -238,7 +241,6 @@ impl Core {
                 spawn: &*self.env.spawn,
                 ranges_max: self.ranges_for(plan),
                 stop: &self.closed,
-                metrics: &self.metrics,
             };
             let written = compaction::run(&job)?;
             let bytes = written.bytes();
@@ -316,6 +318,8 @@ impl Core {
             next_file_number: &self.next_file_number,
             throttle: &self.throttle,
             blobs,
+            cache: Some(self.tables.block_cache()),
+            metrics: &self.metrics,
         }
     }
 

@@ -287,6 +287,8 @@ impl Replay<'_> {
             next_file_number: &context.next_file_number,
             throttle: &throttle,
             blobs: None,
+            cache: None,
+            metrics: context.metrics,
         };
         let written = flush::run(&[table], Vec::new(), &output)?;
         self.recovered.files.entry(family).or_default().append(written);

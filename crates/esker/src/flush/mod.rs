@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::key::{Cursor, FragmentedTombstones, Sequence};
 use crate::memtable::Memtable;
 use crate::read::MergingCursor;
-use crate::rewrite::{OutputContext, Outputs, Rows, Rules, Written, carried_tombstones};
+use crate::rewrite::{OutputContext, Outputs, RowSource, Rows, Rules, Written, carried_tombstones};
 
 /// Writes sealed memtables of one family, newest first, into one table and, if there are large
 /// values, a blob file. Versions that no snapshot sees are dropped
@@ -43,7 +43,7 @@ pub fn run(
     let mut rows = Rows::new(merging, |_: &[u8]| true, rules);
     let mut outputs = Outputs::new(output, Arc::new(carried));
     while rows.advance()? {
-        outputs.add(rows.key(), rows.value())?;
+        outputs.add(rows.key(), rows.value(), RowSource::Memtable)?;
     }
     outputs.finish()
 }

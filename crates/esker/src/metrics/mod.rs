@@ -74,6 +74,8 @@ counters! {
     cache_hits,
     /// Blocks read from files for users.
     cache_misses,
+    /// Blocks that flushes and compactions put into the block cache as they wrote them.
+    blocks_warmed,
     /// Filter checks that spared a block read.
     filter_negatives,
     /// Filter checks that did not, though the key was not in the file.

@@ -6,7 +6,7 @@ pub mod rows;
 mod throttle;
 mod values;
 
-pub use outputs::{OutputContext, Outputs, Written};
+pub use outputs::{OutputContext, Outputs, RowSource, Written};
 pub use rows::{CompactionRows as Rows, Decision, Dropped, Fetch, Filter, Rules, carried_tombstones};
 pub use throttle::Throttle;
 pub use values::{BlobInputs, fetch};

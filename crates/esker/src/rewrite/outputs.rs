@@ -12,14 +12,45 @@ use esker_env::{CreateOptions, Env, IoMode};
 
 use super::Throttle;
 use super::values::{BlobInputs, Values};
+use crate::cache::BlockCache;
 use crate::error::{Error, Result};
 use crate::key::{FragmentedTombstones, KeyOrder};
+use crate::metrics::Metrics;
 use crate::options::ColumnFamilyOptions;
-use crate::sstable::{TableOptions, TableWriter};
+use crate::sstable::{TableOptions, TableWriter, Warmer};
 use crate::version::{BlobFile, FileKind, FileMeta, VersionEdit};
 
 /// How often the throttle is asked, in bytes.
 const THROTTLE_STEP: u64 = 1 << 20;
+
+/// A block of flushed rows is hot if they had so many times its bytes at least before their values left for a blob file.
+const SEPARATED_RATIO: i64 = 4;
+
+/// Where a row that is written comes from: what says whether readers will want its block in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RowSource {
+    /// A memtable. The row is new. Where its value is large and leaves for a blob file, what stays is small and the way
+    /// to all of it; other new rows would drive out of the cache what readers use.
+    Memtable,
+    /// A block of a table. Its heat is inherited.
+    Block {
+        /// Whether readers have the block in memory.
+        cached: bool,
+    },
+}
+
+impl RowSource {
+    /// The heat of a row of so many bytes of which so many stay in the table. Summed up, it says whether most rows of a
+    /// block come from blocks in the cache; or whether most of a block's bytes are elsewhere.
+    #[inline]
+    fn heat(self, bytes: usize, bytes_in_table: usize) -> i64 {
+        match self {
+            Self::Memtable => bytes as i64 - SEPARATED_RATIO * bytes_in_table as i64,
+            Self::Block { cached: true } => 1,
+            Self::Block { cached: false } => -1,
+        }
+    }
+}
 
 /// Where and how output files are written.
 pub struct OutputContext<'a> {
@@ -43,6 +74,10 @@ pub struct OutputContext<'a> {
     pub throttle: &'a Throttle,
     /// What pointers among the input's rows lead to; a flush has none.
     pub blobs: Option<BlobInputs<'a>>,
+    /// The cache that hot blocks enter as they are written, if they do.
+    pub cache: Option<&'a Arc<BlockCache>>,
+    /// Counters.
+    pub metrics: &'a Arc<Metrics>,
 }
 
 /// What a flush or a compaction wrote.
@@ -82,7 +117,8 @@ struct Current {
     path: PathBuf,
 }
 
-/// The files being written. Dropped without [`finish`](Self::finish), it removes what it made.
+/// The files being written. Dropped without [`finish`](Self::finish), it removes what it made, from the cache too: jobs that
+/// fail again and again would fill it.
 pub struct Outputs<'a> {
     context: &'a OutputContext<'a>,
     tombstones: Arc<FragmentedTombstones>,
@@ -93,7 +129,8 @@ pub struct Outputs<'a> {
     /// Bytes in the current files when the throttle was last asked.
     throttled_bytes: u64,
     done: Vec<FileMeta>,
-    made: Vec<PathBuf>,
+    /// Numbers of all tables that were begun.
+    made: Vec<u64>,
     finished: bool,
 }
 
@@ -115,15 +152,18 @@ impl<'a> Outputs<'a> {
 
     /// Appends a row; internal keys ascend.
     #[inline]
-    pub fn add(&mut self, internal_key: &[u8], value: &[u8]) -> Result<()> {
+    pub fn add(&mut self, internal_key: &[u8], value: &[u8], source: RowSource) -> Result<()> {
         if self.current.is_none() {
             self.open()?;
         }
         let Some(current) = &mut self.current else {
             return Err(Error::bug("an SSTable was opened and is gone"));
         };
+        let bytes = internal_key.len() + value.len();
         let (internal_key, value) = self.values.place(internal_key, value)?;
         current.writer.add(internal_key, value)?;
+        let heat = source.heat(bytes, internal_key.len() + value.len());
+        current.writer.add_heat(heat);
         let written = current.writer.estimated_bytes() + self.values.current_bytes();
         if written.saturating_sub(self.throttled_bytes) >= THROTTLE_STEP {
             let bytes = written - self.throttled_bytes;
@@ -197,7 +237,7 @@ impl<'a> Outputs<'a> {
             .fs
             .create(&path, create)
             .map_err(|error| Error::io("can't create an SSTable", error).in_file(&path))?;
-        self.made.push(path.clone());
+        self.made.push(number);
         let created = context.env.clock.unix_seconds();
         let options = TableOptions {
             database_id: context.database_id,
@@ -205,7 +245,10 @@ impl<'a> Outputs<'a> {
             creation_unix_seconds: created,
             ..TableOptions::new(context.options, context.level)
         };
-        let writer = TableWriter::new(file, &path, options);
+        let warmer = context
+            .cache
+            .map(|cache| Warmer::new(Arc::clone(cache), Arc::clone(context.metrics), number));
+        let writer = TableWriter::new(file, &path, options).with_warmer(warmer);
         self.current = Some(Current { writer, number, path });
         Ok(())
     }
@@ -246,9 +289,13 @@ impl Drop for Outputs<'_> {
         }
         self.current = None;
         self.values.discard();
-        for path in &self.made {
+        if let Some(cache) = self.context.cache.filter(|_| !self.made.is_empty()) {
+            cache.remove_tables(&self.made);
+        }
+        for &number in &self.made {
             // What stays is removed when the database is opened next: no version refers to it.
-            let _ = self.context.env.fs.remove(path);
+            let path = FileKind::Table(number).path(self.context.dir);
+            let _ = self.context.env.fs.remove(&path);
         }
     }
 }

@@ -31,6 +31,8 @@ pub struct TableCursor {
     block: Block,
     entry: usize,
     valid: bool,
+    /// Whether the block cache had the block, if that was asked.
+    cached: bool,
     /// The key, then room: 32 bytes behind the prefix at least, so that short suffixes are copied without a call.
     key: Vec<u8>,
     key_len: usize,
@@ -48,6 +50,7 @@ impl Table {
             block: Block::default(),
             entry: 0,
             valid: false,
+            cached: false,
             key: Vec::new(),
             key_len: 0,
             prefix_len: 0,
@@ -65,6 +68,13 @@ impl TableCursor {
     /// Leaves the row it stands on, if any; what it has read stays for the next positioning.
     pub fn invalidate(&mut self) {
         self.valid = false;
+    }
+
+    /// Whether the block cache had the block of the row it stands on, when the cursor came to that block. Asked for
+    /// compactions only, and not counted as a use.
+    #[inline]
+    pub fn is_cached(&self) -> bool {
+        self.cached
     }
 
     /// The value it stands on, kept alive by itself. Only while valid. Copies nothing.
@@ -105,6 +115,7 @@ impl TableCursor {
         // A compaction's buffer can be used again only when no block holds it.
         if self.source.is_compaction() {
             self.block = Block::default();
+            self.cached = self.table.file.is_cached(handle);
         }
         self.block = self.source.block(&self.table.file, handle)?;
         if self.block.is_empty() {

@@ -9,7 +9,7 @@ use super::block::{Block, BlockKind};
 use super::filter::is_filter;
 use super::format::{BLOCK_TRAILER_LEN, BlockHandle, check_block};
 use super::options::TableReadOptions;
-use crate::cache::{BlockCache, BlockKey, SharedBytes, zeroed};
+use crate::cache::{BlockCache, BlockKey, CachedBlock, SharedBytes, zeroed};
 use crate::codec::decompress;
 use crate::error::{Error, Result};
 use crate::metrics::Metrics;
@@ -139,17 +139,18 @@ impl TableFile {
 
     /// Puts a filter into the cache.
     pub fn keep_filter(&self, handle: BlockHandle, bytes: &SharedBytes) {
-        let cached = crate::cache::CachedBlock {
-            bytes: bytes.clone(),
-            words: [BlockKind::Filter as u32, 0, 0, 0],
-        };
-        self.cache.insert(self.key(handle), cached);
+        self.cache.insert(self.key(handle), cached_filter(bytes.clone()));
     }
 
-    /// Whether the cache has the block.
+    /// Whether the cache has the block; not counted as a use.
     #[inline]
     pub fn is_cached(&self, handle: BlockHandle) -> bool {
         self.cache.contains(self.key(handle))
+    }
+
+    /// Takes the block out of the cache, if it is there.
+    pub fn take_out(&self, handle: BlockHandle) -> Option<CachedBlock> {
+        self.cache.remove(self.key(handle))
     }
 
     /// A filter, from the file.
@@ -168,6 +169,14 @@ impl TableFile {
             table: self.number,
             offset: handle.offset,
         }
+    }
+}
+
+/// The form in which the block cache keeps a filter.
+pub fn cached_filter(bytes: SharedBytes) -> CachedBlock {
+    CachedBlock {
+        bytes,
+        words: [BlockKind::Filter as u32, 0, 0, 0],
     }
 }
 

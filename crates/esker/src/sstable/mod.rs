@@ -20,6 +20,7 @@
 //! | `batch` | blocks of several tables, read together |
 //! | `cursor` | [`TableCursor`]: ordered reads |
 //! | `verify` | reads and checks everything |
+//! | `warm` | blocks that enter the block cache as they are written, and leave it with their table |
 
 mod batch;
 mod block;
@@ -38,6 +39,7 @@ mod properties;
 mod table;
 mod tombstones;
 mod verify;
+mod warm;
 mod window;
 mod writer;
 
@@ -53,6 +55,7 @@ pub use prefix::SamePrefix;
 pub use properties::TableProperties;
 pub use table::{SplitPoint, Table};
 pub use tombstones::RawRangeTombstone;
+pub use warm::Warmer;
 pub use writer::{TableSummary, TableWriter};
 
 #[cfg(test)]

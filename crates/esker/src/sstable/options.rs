@@ -95,7 +95,7 @@ pub enum Purpose {
     /// A user: through the block cache, with readahead once a scan shows itself.
     #[default]
     User,
-    /// A compaction: front to end in large aligned chunks, never touching the block cache.
+    /// A compaction: front to end in large aligned chunks, past the block cache, which is only asked what it has.
     Compaction,
 }
 

@@ -9,13 +9,14 @@ use std::path::{Path, PathBuf};
 
 use esker_env::WriteFile;
 
-use super::block::BlockBuilder;
+use super::block::{BlockBuilder, BlockKind};
 use super::filter_builder::FilterBuilder;
 use super::format::{BLOCK_TRAILER_LEN, BlockHandle, FOOTER_LEN, Footer, encode_header, seal_block};
 use super::index::{IndexBuilder, Partition, separator, successor};
 use super::options::TableOptions;
 use super::properties::TableProperties;
 use super::tombstones::{RawRangeTombstone, encode_tombstones};
+use super::warm::Warmer;
 use crate::codec::Compressor;
 use crate::error::{Error, Result};
 use crate::key::{KEY_LEN_MAX, SEQUENCE_MAX, Sequence, VALUE_LEN_MAX, ValueKind, internal_key, parse_key};
@@ -40,6 +41,7 @@ pub struct TableWriter {
     compressor: Compressor,
     index: IndexBuilder,
     filter: Option<FilterBuilder>,
+    warmer: Option<Warmer>,
     tombstones: Vec<RawRangeTombstone>,
     properties: TableProperties,
     smallest: Vec<u8>,
@@ -79,6 +81,7 @@ impl TableWriter {
             compressor: Compressor::new(options.compression),
             index: IndexBuilder::new(options.index_partition_bytes, bytewise),
             filter: FilterBuilder::new(&options),
+            warmer: None,
             tombstones: Vec::new(),
             properties: TableProperties {
                 sequence_min: u64::MAX,
@@ -93,6 +96,21 @@ impl TableWriter {
             separator: Vec::new(),
             failed: false,
             options,
+        }
+    }
+
+    /// Has hot blocks enter the block cache as they are written.
+    #[must_use]
+    pub fn with_warmer(mut self, warmer: Option<Warmer>) -> Self {
+        self.warmer = warmer;
+        self
+    }
+
+    /// Says how hot the entry added last is; entries of which nothing is said are neither hot nor cold.
+    #[inline]
+    pub fn add_heat(&mut self, heat: i64) {
+        if let Some(warmer) = &mut self.warmer {
+            warmer.add_heat(heat);
         }
     }
 
@@ -268,6 +286,10 @@ impl TableWriter {
         self.last_key.clear();
         self.last_key.extend_from_slice(last);
         self.block.finish(&mut self.out, order.is_bytewise());
+        if let Some(warmer) = &mut self.warmer {
+            let offset = self.out_offset + self.block_start as u64;
+            warmer.end_block(offset, &self.out[self.block_start..]);
+        }
         let handle = self.seal_out(true);
         self.properties.data_blocks += 1;
         self.properties.data_bytes += handle.size + BLOCK_TRAILER_LEN as u64;
@@ -324,15 +346,29 @@ impl TableWriter {
         Ok(())
     }
 
-    fn write_partitions(&mut self, bytes: &[u8], partitions: &[Partition]) -> Result<(IndexBuilder, u64)> {
+    fn write_partitions(
+        &mut self,
+        kind: BlockKind,
+        bytes: &[u8],
+        partitions: &[Partition],
+    ) -> Result<(IndexBuilder, u64)> {
+        let warmer = self.warmer.take();
+        let warms = warmer
+            .as_ref()
+            .filter(|warmer| warmer.wants_partitions(kind, bytes.len()));
         let mut top = IndexBuilder::new(usize::MAX, self.options.order.is_bytewise());
         let (mut start, mut stored) = (0, 0);
         for partition in partitions {
-            let handle = self.write_block(&bytes[start..partition.end])?;
+            let contents = &bytes[start..partition.end];
+            let handle = self.write_block(contents)?;
+            if let Some(warmer) = warms {
+                warmer.keep(handle.offset, kind, contents);
+            }
             top.add(&partition.separator, handle);
             stored += handle.size + BLOCK_TRAILER_LEN as u64;
             start = partition.end;
         }
+        self.warmer = warmer;
         Ok((top, stored))
     }
 
@@ -340,7 +376,7 @@ impl TableWriter {
         let Some(filter) = self.filter.take().filter(|filter| !filter.partitions.is_empty()) else {
             return Ok(BlockHandle::default());
         };
-        let (top, stored) = self.write_partitions(&filter.bytes, &filter.partitions)?;
+        let (top, stored) = self.write_partitions(BlockKind::Filter, &filter.bytes, &filter.partitions)?;
         let handle = self.write_block(&top.finish().0)?;
         self.properties.filter_bytes = stored + handle.size + BLOCK_TRAILER_LEN as u64;
         Ok(handle)
@@ -354,7 +390,7 @@ impl TableWriter {
             self.properties.index_bytes = handle.size + BLOCK_TRAILER_LEN as u64;
             return Ok((handle, false));
         }
-        let (top, stored) = self.write_partitions(&bytes, &partitions)?;
+        let (top, stored) = self.write_partitions(BlockKind::Index, &bytes, &partitions)?;
         let handle = self.write_block(&top.finish().0)?;
         self.properties.index_bytes = stored + handle.size + BLOCK_TRAILER_LEN as u64;
         Ok((handle, true))

@@ -79,7 +79,7 @@ impl BlobFile {
 impl Drop for BlobFile {
     fn drop(&mut self) {
         if let Some(graveyard) = self.obsolete.get() {
-            graveyard.bury(FileKind::Blob(self.number));
+            graveyard.bury(FileKind::Blob(self.number), None);
         }
     }
 }
@@ -285,7 +285,7 @@ mod tests {
         drop(held);
         assert!(graveyard.is_empty());
         drop(reader);
-        assert_eq!(graveyard.drain(), [FileKind::Blob(3)]);
+        assert_eq!(graveyard.drain()[0].file, FileKind::Blob(3));
         drop(BlobFile::new(4, 1, 1, 1));
         assert!(graveyard.is_empty(), "what was not removed stays");
     }

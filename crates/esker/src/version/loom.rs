@@ -120,6 +120,8 @@ impl Model {
             next_file_number: &self.next_file_number,
             throttle: &self.throttle,
             blobs: None,
+            cache: None,
+            metrics: &self.metrics,
         };
         let mut files = flush::run(memtables, snapshots, &context).expect("a table");
         files.tables.pop().expect("rows were left")
@@ -175,10 +177,13 @@ impl Model {
 
     /// What background threads do with files that nobody needs.
     fn bury(&self) {
-        for file in self.graveyard.drain() {
-            let FileKind::Table(number) = file else {
-                panic!("only tables are made here, not {file:?}");
+        for dead in self.graveyard.drain() {
+            let FileKind::Table(number) = dead.file else {
+                panic!("only tables are made here, not {dead:?}");
             };
+            if let Some(table) = dead.table {
+                table.leave_cache();
+            }
             self.env.fs.remove(&path(number)).expect("a file is removed once");
             self.removed.lock().expect("a list").push(number);
         }

@@ -7,10 +7,19 @@ use super::names::FileKind;
 use crate::sstable::Table;
 use crate::sync::{ArcSwapOption, AtomicBool, Mutex, Ordering};
 
-/// SSTables and blob files that no version refers to any more; whoever drains it removes them.
+/// A file that no version refers to any more.
+#[derive(Debug)]
+pub struct Dead {
+    /// The SSTable or blob file.
+    pub file: FileKind,
+    /// The table, if it was open. Its blocks are still in the block cache.
+    pub table: Option<Arc<Table>>,
+}
+
+/// Files that no version refers to any more; whoever drains it removes them.
 #[derive(Default)]
 pub struct Graveyard {
-    dead: Mutex<Vec<FileKind>>,
+    dead: Mutex<Vec<Dead>>,
     wake: OnceLock<Box<dyn Fn() + Send + Sync>>,
 }
 
@@ -22,13 +31,13 @@ impl fmt::Debug for Graveyard {
 
 impl Graveyard {
     /// Takes them out.
-    pub fn drain(&self) -> Vec<FileKind> {
+    pub fn drain(&self) -> Vec<Dead> {
         std::mem::take(&mut *self.dead.lock())
     }
 
     /// Adds a file; only one that no version will ever refer to.
-    pub(super) fn bury(&self, file: FileKind) {
-        self.dead.lock().push(file);
+    pub(super) fn bury(&self, file: FileKind, table: Option<Arc<Table>>) {
+        self.dead.lock().push(Dead { file, table });
         if let Some(wake) = self.wake.get() {
             wake();
         }
@@ -102,7 +111,7 @@ impl TableSlot {
 impl Drop for TableSlot {
     fn drop(&mut self) {
         if let Some((graveyard, number)) = self.obsolete.get() {
-            graveyard.bury(FileKind::Table(*number));
+            graveyard.bury(FileKind::Table(*number), self.open.swap(None));
         }
     }
 }

@@ -25,6 +25,12 @@ impl ChainCursor {
         }
     }
 
+    /// Whether the block cache has the block that it reads.
+    #[inline]
+    pub(super) fn is_cached(&self) -> bool {
+        self.cursor.as_ref().is_some_and(TableCursor::is_cached)
+    }
+
     /// Goes through the tables from `at` on until one has a row; `target`: where to begin in each.
     fn settle(&mut self, target: Option<&[u8]>) -> Result<()> {
         loop {
