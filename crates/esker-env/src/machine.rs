@@ -60,6 +60,11 @@ pub trait Spawn: Send + Sync + Debug {
         });
     }
 
+    /// Lets another thread that is ready have the calling thread's processor, if there is one.
+    fn yield_now(&self) {
+        std::thread::yield_now();
+    }
+
     /// Processors that this process may use.
     fn parallelism(&self) -> usize;
 }

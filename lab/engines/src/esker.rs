@@ -76,7 +76,7 @@ fn options(variant: &str, settings: &OpenSettings) -> Options {
     let (share, memtables) = match settings.profile {
         Profile::BulkRandom => (8, 4),
         Profile::BulkSequential | Profile::Write => (16, 3),
-        Profile::Mixed => (16, 3),
+        Profile::Mixed => (32, 3),
         Profile::Read => (32, 2),
     };
     let memtable_bytes = (settings.memory_bytes / share).clamp(MIB, 256 * MIB);

@@ -74,9 +74,6 @@ fn map(file: &File, len: usize) -> Option<LockedPart> {
     if len == 0 || !OVERWRITES_IN_PLACE.contains(&kind) {
         return None;
     }
-    if file.metadata().ok()?.len() < len as u64 {
-        file.set_len(len as u64).ok()?;
-    }
     // SAFETY: a new mapping at an address of the kernel's choice overlaps no memory of the process.
     let start = unsafe {
         mmap(
@@ -94,12 +91,14 @@ fn map(file: &File, len: usize) -> Option<LockedPart> {
     };
     let address = part.start.as_ptr().cast();
     // The lock comes first, as that is what may be refused; it brings nothing in by itself.
-    // SAFETY: both calls concern the mapping that was just made, and change none of its bytes.
-    let locked = unsafe {
-        mlock_with(address, len, MlockFlags::ONFAULT)
-            .and_then(|()| madvise(address, len, Advice::LinuxPopulateWrite))
-    };
-    locked.ok().map(|()| part)
+    // SAFETY: it concerns the mapping that was just made, and changes none of its bytes.
+    unsafe { mlock_with(address, len, MlockFlags::ONFAULT) }.ok()?;
+    if file.metadata().ok()?.len() < len as u64 {
+        file.set_len(len as u64).ok()?;
+    }
+    // SAFETY: as before, and the file has bytes for all of it now.
+    unsafe { madvise(address, len, Advice::LinuxPopulateWrite) }.ok()?;
+    Some(part)
 }
 
 /// Nothing: what it takes is Linux's own.

@@ -23,7 +23,7 @@ pub struct Debt {
     /// Files in level 0; those that are being compacted count half, as on average half of the work is done.
     pub level0_files: f64,
     /// Files at which level 0 is compacted.
-    pub level0_trigger: usize,
+    pub level0_trigger: f64,
     /// Files at which writes are held to a tenth of the drain rate.
     pub level0_files_max: usize,
     /// Bytes that compactions have still to write to bring every level to its target and level 0 down; must not jump
@@ -38,8 +38,8 @@ pub struct Debt {
 impl Debt {
     /// 0 (none) to 1 (as much as there may be).
     pub fn pressure(&self) -> f64 {
-        let span = self.level0_files_max.saturating_sub(self.level0_trigger).max(1);
-        let files = (self.level0_files - self.level0_trigger as f64) / span as f64;
+        let span = (self.level0_files_max as f64 - self.level0_trigger).max(1.0);
+        let files = (self.level0_files - self.level0_trigger) / span;
         let soft = self.compaction_bytes_soft.max(1) as f64;
         let bytes = (self.compaction_bytes as f64 - soft) / (3.0 * soft);
         files.max(bytes).max(self.blob_excess).clamp(0.0, 1.0)
@@ -131,7 +131,7 @@ mod tests {
     fn debt(level0_files: f64) -> Debt {
         Debt {
             level0_files,
-            level0_trigger: 4,
+            level0_trigger: 4.0,
             level0_files_max: 20,
             compaction_bytes: 0,
             compaction_bytes_soft: 1,

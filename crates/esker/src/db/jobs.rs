@@ -433,7 +433,7 @@ fn debt_of(version: &Version, options: &ColumnFamilyOptions) -> Debt {
     let busy = |file: &Arc<FileMeta>| if file.is_being_compacted() { 0.5 } else { 1.0 };
     Debt {
         level0_files: version.level(0).files().iter().map(busy).sum(),
-        level0_trigger: options.level0_compaction_trigger,
+        level0_trigger: picker::level0_due_files(version, options, &picker::level_targets(version, options)),
         level0_files_max: options.level0_files_max,
         compaction_bytes: picker::estimate_coming_debt(version, options),
         compaction_bytes_soft: options.level_base_bytes.saturating_mul(16),

@@ -297,6 +297,8 @@ fn assemble(parts: Parts) -> Result<Core> {
         families: Arc::clone(&families),
         default_hint: InsertHint::default(),
         bytes_to_check: 0,
+        bytes_to_yield: 0,
+        misses_seen: 0,
     };
     let core = Core {
         dir,

@@ -17,6 +17,9 @@ use crate::wal::WalWriter;
 /// Bytes written between two looks at what is not checked with every write (total memory, WAL size).
 const CHECK_EVERY_BYTES: usize = 256 << 10;
 
+/// Bytes written between two looks at whether others read.
+const YIELD_EVERY_BYTES: usize = 32 << 10;
+
 /// What belongs to whoever leads the commit pipeline.
 pub(super) struct Token {
     pub last_sequence: Sequence,
@@ -31,6 +34,9 @@ pub(super) struct Token {
     pub families: Arc<Families>,
     pub default_hint: InsertHint,
     pub bytes_to_check: usize,
+    pub bytes_to_yield: usize,
+    /// The counter of cache misses as it was last seen.
+    pub misses_seen: u64,
 }
 
 impl CommitTarget for Core {
@@ -51,6 +57,7 @@ impl CommitTarget for Core {
             token.full.pop();
         }
         self.admit(token, bytes, no_wait)?;
+        self.let_readers(token, bytes);
         token.bytes_to_check = token.bytes_to_check.saturating_sub(bytes);
         if token.bytes_to_check == 0 {
             token.bytes_to_check = CHECK_EVERY_BYTES;
@@ -187,6 +194,21 @@ fn note_full(full: &mut Vec<Arc<Family>>, family: &Arc<Family>) {
 }
 
 impl Core {
+    /// Yields the processor now and then while others read from the device. A reader whose block has arrived has work for
+    /// some microseconds, and would wait for milliseconds behind a writer that never sleeps.
+    fn let_readers(&self, token: &mut Token, bytes: usize) {
+        token.bytes_to_yield = token.bytes_to_yield.saturating_sub(bytes);
+        if token.bytes_to_yield > 0 {
+            return;
+        }
+        token.bytes_to_yield = YIELD_EVERY_BYTES;
+        let misses = self.metrics.cache_misses.get();
+        if misses != token.misses_seen {
+            token.misses_seen = misses;
+            self.env.spawn.yield_now();
+        }
+    }
+
     /// Waits until the family may have one more sealed memtable.
     fn wait_for_memtable(&self, family: &Family, no_wait: bool) -> Result<()> {
         let limit = family.options().memtables_max;

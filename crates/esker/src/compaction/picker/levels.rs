@@ -13,6 +13,9 @@
 use crate::options::ColumnFamilyOptions;
 use crate::version::Version;
 
+/// Level 0 waits until it has this part of the level below, one in so many, if that takes few files more.
+const LEVEL0_PART: f64 = 6.0;
+
 /// The shape that a version should have.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LevelTargets {
@@ -107,7 +110,7 @@ pub(super) fn scores_with(
             });
             let target = targets.bytes[level];
             let score = if level == 0 {
-                fill_of(count, bytes, options)
+                fill_of(count, bytes, level0_due_files(version, options, targets), options)
             } else if bytes == 0 {
                 0.0
             } else if target == 0 {
@@ -168,12 +171,27 @@ pub fn estimate_coming_debt(version: &Version, options: &ColumnFamilyOptions) ->
 /// How full level 0 is; from 1.0 on it is compacted.
 fn level0_fill(version: &Version, options: &ColumnFamilyOptions) -> f64 {
     let level0 = version.level(0);
-    fill_of(level0.len(), level0.size_bytes(), options)
+    let due = level0_due_files(version, options, &level_targets(version, options));
+    fill_of(level0.len(), level0.size_bytes(), due, options)
 }
 
-/// [`level0_fill`] by some of its files.
-fn fill_of(count: usize, bytes: u64, options: &ColumnFamilyOptions) -> f64 {
-    let by_count = count as f64 / options.level0_compaction_trigger.max(1) as f64;
+/// Files from which on level 0 is compacted: `level0_compaction_trigger`, or up to twice as many where they are small
+/// against the level that they go to. All keys of that level are in their way as a rule, so a merge costs what that
+/// level holds, however little comes down; and with values in blob files very little does. Changes smoothly with sizes.
+pub fn level0_due_files(version: &Version, options: &ColumnFamilyOptions, targets: &LevelTargets) -> f64 {
+    let trigger = options.level0_compaction_trigger.max(1) as f64;
+    let level0 = version.level(0);
+    if level0.is_empty() {
+        return trigger;
+    }
+    let file_bytes = level0.size_bytes() as f64 / level0.len() as f64;
+    let below = version.level(targets.level0_output).size_bytes() as f64;
+    (below / LEVEL0_PART / file_bytes.max(1.0)).clamp(trigger, 2.0 * trigger)
+}
+
+/// How full level 0 is by some of its files, if it is due with `due` files.
+fn fill_of(count: usize, bytes: u64, due: f64, options: &ColumnFamilyOptions) -> f64 {
+    let by_count = count as f64 / due;
     let by_bytes = bytes as f64 / options.level_base_bytes.max(1) as f64;
     // A single file has nothing to be merged with; only its size can be a reason.
     by_count.max(if count > 1 { by_bytes } else { 0.0 })

@@ -42,7 +42,9 @@ mod tests;
 
 pub use collect::{blob_excess, emptied};
 pub use conflict::{PickerContext, RunningJob};
-pub use levels::{LevelScore, LevelTargets, estimate_coming_debt, estimate_debt, level_targets, scores};
+pub use levels::{
+    LevelScore, LevelTargets, estimate_coming_debt, estimate_debt, level_targets, level0_due_files, scores,
+};
 pub use manual::{RangeCursor, RangeStep, plan_bulk, plan_range};
 pub use plan::{InputLevel, Plan, PlanKind, Reason};
 pub use split::split_points;
