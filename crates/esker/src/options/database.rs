@@ -32,7 +32,8 @@ pub struct Options {
     /// What to do with a damaged WAL. Default: `PointInTime`.
     pub recovery_mode: RecoveryMode,
     /// One budget for memtables, block cache, indexes and filters, in bytes; at least 4 MiB. Default: 256 MiB.
-    /// Give it what the process can spare, less about 64 MiB for buffers of background jobs.
+    /// Give it what the process can spare, less about 64 MiB for buffers of background jobs, and less with many reading
+    /// threads: `docs/tuning.md` has a figure.
     pub memory_budget_bytes: u64,
     /// The part of the budget that memtables of all column families may take before writes are slowed, in bytes.
     /// 0: half of the budget. Default: 0.
