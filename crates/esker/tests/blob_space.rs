@@ -1,4 +1,5 @@
-//! Blob files stay as small as `blob_space_percent` says, whatever is overwritten, and none stays that nothing needs.
+//! Blob files stay as small as `blob_space_percent` says, whatever is overwritten, none stays that nothing needs, and no
+//! more are open than `open_files_max` says.
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 use std::path::Path;
@@ -12,12 +13,14 @@ const ROWS: u32 = 2000;
 const MEMTABLE_BYTES: u64 = 64 << 10;
 const LEVEL0_FILES: u64 = 4;
 const SPACE_PERCENT: u64 = 150;
+const OPEN_FILES_MAX: usize = 16;
 
 /// A database whose tables fit in one level besides level 0, or else in two.
 fn open(env: &Env, blob_compression: Compression, one_level: bool) -> Db {
     let options = Options {
         memory_budget_bytes: 8 << 20,
         wal_segment_bytes: 256 << 10,
+        open_files_max: OPEN_FILES_MAX,
         // A thread alone never finds level 0 taken, and so never merges its files into large ones.
         compaction_threads: if one_level { 1 } else { 2 },
         default_column_family: ColumnFamilyOptions {
@@ -119,6 +122,10 @@ fn overwrite_uniformly(compression: Compression, one_level: bool) {
         }
         assert!(!rows.valid());
         drop(rows);
+        let stats = db.stats();
+        let open = stats.open_tables + stats.open_blob_files;
+        assert!(open <= OPEN_FILES_MAX, "{open} are open");
+        assert!(pass > 0 || stats.blob_files > OPEN_FILES_MAX);
         close(db, &env);
     }
     let db = open(&env, compression, one_level);

@@ -33,6 +33,8 @@ pub struct Stats {
     pub table_memory_bytes: u64,
     /// Tables that are open now.
     pub open_tables: usize,
+    /// Blob files that are open now.
+    pub open_blob_files: usize,
     /// Snapshots alive now.
     pub snapshots: usize,
     /// Bytes of WAL segments that are needed now.
@@ -128,6 +130,8 @@ impl Db {
     pub fn stats(&self) -> Stats {
         let core = self.core();
         let families = core.families.load_full();
+        let table_memory_bytes = core.tables.memory_bytes();
+        let (open_tables, open_blob_files) = core.tables.open_counts();
         let versions: Vec<_> = families
             .by_id
             .values()
@@ -151,8 +155,9 @@ impl Db {
             memtable_bytes: core.memtable_bytes(),
             cache_bytes: core.tables.block_cache().used_bytes(),
             cache_capacity_bytes: core.tables.block_cache().capacity(),
-            table_memory_bytes: core.tables.memory_bytes(),
-            open_tables: core.tables.open_count(),
+            table_memory_bytes,
+            open_tables,
+            open_blob_files,
             snapshots: core.snapshots.count(),
             wal_live_bytes: core.wal.lock().live_bytes(),
             table_bytes: versions.iter().map(|version| version.size_bytes()).sum(),
@@ -207,6 +212,7 @@ impl std::fmt::Display for Stats {
             ("cache_capacity_bytes", self.cache_capacity_bytes),
             ("table_memory_bytes", self.table_memory_bytes),
             ("open_tables", self.open_tables as u64),
+            ("open_blob_files", self.open_blob_files as u64),
             ("snapshots", self.snapshots as u64),
             ("wal_live_bytes", self.wal_live_bytes),
             ("table_bytes", self.table_bytes),

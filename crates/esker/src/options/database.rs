@@ -53,7 +53,8 @@ pub struct Options {
     pub subcompactions_max: usize,
     /// Write rate of background work in bytes a second; 0: no limit. Can change while running. Default: 0.
     pub background_bytes_per_second: u64,
-    /// Open SSTables at most; at least 16. Default: 10,000.
+    /// Open SSTables and blob files at most, together; at least 16. Readers keep those open that they are in, and background
+    /// jobs open their own inputs beside them unless `background_io` is `read_io`. Default: 10,000.
     pub open_files_max: usize,
     /// How flushes and compactions read and write. Default: `Direct`.
     pub background_io: IoMode,

@@ -50,8 +50,12 @@ impl BlobScan {
         if self.cached.is_some() {
             return Ok(());
         }
-        let reader = self.tables.blob(self.blobs.find(pointer.file)?)?;
-        let value = self.windows.get(reader, &pointer, self.verify_checksums)?;
+        let (windows, verify) = (&mut self.windows, self.verify_checksums);
+        let value = self
+            .tables
+            .with_blob(self.blobs.find(pointer.file)?, move |reader| {
+                windows.get(reader, &pointer, verify)
+            })?;
         if self.fill_cache {
             let value = SharedBytes::from(value);
             self.tables.keep_value(&pointer, value.clone());

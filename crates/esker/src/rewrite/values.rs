@@ -113,8 +113,12 @@ impl<'a> Values<'a> {
         internal_key: &[u8],
         pointer: &BlobPointer,
     ) -> Result<(&'v [u8], &'v [u8])> {
-        let reader = inputs.tables.blob(inputs.blobs.find(pointer.file)?)?;
-        let value = self.windows.get(reader, pointer, true)?;
+        let windows = &mut self.windows;
+        let value = inputs
+            .tables
+            .with_blob(inputs.blobs.find(pointer.file)?, move |reader| {
+                windows.get(reader, pointer, true)
+            })?;
         if !is_large(self.context, value) {
             return Ok((self.row.key_of_kind(internal_key, ValueKind::Put), value));
         }
@@ -178,8 +182,11 @@ impl Row {
 /// The value behind a pointer that a table holds, for a fold or a filter.
 pub fn fetch(inputs: &BlobInputs<'_>, pointer: &[u8]) -> Result<Vec<u8>> {
     let pointer = BlobPointer::decode(pointer)?;
-    let reader = inputs.tables.blob(inputs.blobs.find(pointer.file)?)?;
-    Ok(reader.read(&pointer, true)?.to_vec())
+    let file = inputs.blobs.find(pointer.file)?;
+    let value = inputs
+        .tables
+        .with_blob(file, |reader| reader.read(&pointer, true))?;
+    Ok(value.to_vec())
 }
 
 #[inline]

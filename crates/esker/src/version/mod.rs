@@ -36,7 +36,7 @@ pub use file::{FileMeta, exclusive_bound};
 pub use level::Level;
 pub use levels::Version;
 pub use names::{CURRENT, CURRENT_TEMP, FileKind, LOCK};
-pub use slot::{Graveyard, TableSlot};
+pub use slot::{BlobSlot, Graveyard, Slot, TableSlot};
 pub use state::{ColumnFamilyState, VersionState};
 pub use tables::Tables;
 
