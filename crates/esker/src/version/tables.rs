@@ -265,7 +265,7 @@ impl Tables {
         let mut bytes = 0;
         open.retain(|file| match file {
             Opened::Table(file) => file.upgrade().is_some_and(|file| {
-                bytes += file.table.get().map_or(0, |table| table.memory_bytes() as u64);
+                bytes += file.table.peek().map_or(0, |table| table.memory_bytes() as u64);
                 true
             }),
             Opened::Blob(file) => file.strong_count() > 0,
@@ -304,13 +304,30 @@ mod tests {
     use esker_env::{CreateOptions, Env};
 
     use crate::blob::BlobWriter;
-    use crate::options::Compression;
+    use crate::key::{ValueKind, internal_key};
+    use crate::options::{ColumnFamilyOptions, Compression};
+    use crate::sstable::{TableOptions, TableWriter};
 
-    /// Blob files 1, 2, ... in a folder, each with one value of its number, of which `open_max` may be open.
-    fn blob_files(count: u64, open_max: usize) -> (Tables, BlobSet, Vec<Vec<u8>>, FaultFs) {
+    /// Of the files in a folder `open_max` may be open.
+    fn simulated(open_max: usize) -> (Env, Tables, FaultFs) {
         let (env, mem) = Env::simulated(1);
         let faults = FaultFs::new(Arc::new(mem));
         env.fs.create_dir_all(Path::new("db")).unwrap();
+        let tables = Tables::new(
+            Arc::new(faults.clone()),
+            "db".into(),
+            Arc::new(BlockCache::new(1)),
+            Arc::new(Metrics::default()),
+            IoMode::Buffered,
+            1,
+            open_max,
+        );
+        (env, tables, faults)
+    }
+
+    /// Blob files 1, 2, ... each with one value of its number.
+    fn blob_files(count: u64, open_max: usize) -> (Tables, BlobSet, Vec<Vec<u8>>, FaultFs) {
+        let (env, tables, faults) = simulated(open_max);
         let (mut blobs, mut pointers) = (BlobSet::default(), Vec::new());
         for number in 1..=count {
             let path = FileKind::Blob(number).path(Path::new("db"));
@@ -326,15 +343,6 @@ mod tests {
             let file = BlobFile::new(number, written.file_bytes, written.records, written.record_bytes);
             blobs.add(Arc::new(file)).unwrap();
         }
-        let tables = Tables::new(
-            Arc::new(faults.clone()),
-            "db".into(),
-            Arc::new(BlockCache::new(1)),
-            Arc::new(Metrics::default()),
-            IoMode::Buffered,
-            1,
-            open_max,
-        );
         (tables, blobs, pointers, faults)
     }
 
@@ -376,6 +384,38 @@ mod tests {
             tables.value(&blobs, &pointers[number - 1], READ).unwrap();
         }
         assert_eq!(open(&blobs), [2, 4, 5, 6]);
+    }
+
+    /// It made each of them look used.
+    #[test]
+    fn counting_memory_is_no_use_of_a_table() {
+        let (env, tables, _) = simulated(4);
+        let table = |number: u64| {
+            let path = FileKind::Table(number).path(Path::new("db"));
+            let file = env.fs.create(&path, CreateOptions::default()).unwrap();
+            let options = TableOptions {
+                database_id: 1,
+                file_number: number,
+                ..TableOptions::new(&ColumnFamilyOptions::default(), 0)
+            };
+            let mut writer = TableWriter::new(file, &path, options);
+            writer
+                .add(&internal_key(b"key", number, ValueKind::Put), b"value")
+                .unwrap();
+            Arc::new(FileMeta::from_summary(number, writer.finish(true).unwrap()))
+        };
+        let files: Vec<_> = (1..=6).map(table).collect();
+        let read = |number: usize| tables.get(&files[number - 1], &KeyOrder::Bytewise).unwrap();
+        for number in 1..=5 {
+            read(number);
+        }
+        assert!(tables.memory_bytes() > 0);
+        read(2);
+        read(6);
+        let open = files.iter().filter(|file| file.table.peek().is_some());
+        let open: Vec<u64> = open.map(|file| file.number).collect();
+        assert_eq!(open, [2, 4, 5, 6]);
+        assert_eq!(tables.open_counts(), (4, 0));
     }
 
     #[test]
