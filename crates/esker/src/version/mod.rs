@@ -27,6 +27,7 @@ mod names;
 mod slot;
 mod state;
 mod tables;
+mod values;
 
 pub use blobs::{BlobFile, BlobRef, BlobSet, BlobUse};
 pub use edit::{ColumnFamilyRecord, VersionEdit};

@@ -1,5 +1,5 @@
 //! READ 2: the table cache. Opens SSTables and blob files on first use, and closes those unused longest when there are too
-//! many; reads values out of blob files through the block cache.
+//! many.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -8,13 +8,13 @@ use std::sync::{Arc, Weak};
 
 use esker_env::{Fs, IoMode};
 
-use super::{BlobFile, BlobSet, FileKind, FileMeta};
-use crate::blob::{BlobPointer, BlobReader};
-use crate::cache::{BlockCache, BlockKey, CachedBlock, SharedBytes};
+use super::{BlobFile, FileKind, FileMeta};
+use crate::blob::BlobReader;
+use crate::cache::BlockCache;
 use crate::error::{Error, Result};
 use crate::key::KeyOrder;
 use crate::metrics::Metrics;
-use crate::sstable::{Table, TableOpenOptions, TableReadOptions};
+use crate::sstable::{Table, TableOpenOptions};
 use crate::sync::Mutex;
 
 /// Files that can be opened at the same time, if their numbers fall apart.
@@ -48,8 +48,8 @@ impl Opened {
 pub struct Tables {
     fs: Arc<dyn Fs>,
     dir: PathBuf,
-    cache: Arc<BlockCache>,
-    metrics: Arc<Metrics>,
+    pub(super) cache: Arc<BlockCache>,
+    pub(super) metrics: Arc<Metrics>,
     mode: IoMode,
     database_id: u64,
     open_max: usize,
@@ -154,38 +154,6 @@ impl Tables {
         }
     }
 
-    /// The value behind `pointer`, as a row holds it: from the block cache, or by one storage read.
-    pub fn value(&self, blobs: &BlobSet, pointer: &[u8], read: TableReadOptions) -> Result<SharedBytes> {
-        let pointer = BlobPointer::decode(pointer)?;
-        let key = value_key(&pointer);
-        if let Some(cached) = self.cache.get(key) {
-            self.metrics.cache_hits.add(1);
-            return Ok(cached.bytes);
-        }
-        self.metrics.cache_misses.add(1);
-        let file = blobs.find(pointer.file)?;
-        let value = self.with_blob(file, |reader| reader.read(&pointer, read.verify_checksums))?;
-        if read.fill_cache {
-            self.keep_value(&pointer, value.clone());
-        }
-        Ok(value)
-    }
-
-    /// The value behind a pointer if it is in the block cache.
-    #[inline]
-    pub fn cached_value(&self, pointer: &BlobPointer) -> Option<SharedBytes> {
-        let cached = self.cache.get(value_key(pointer))?;
-        self.metrics.cache_hits.add(1);
-        Some(cached.bytes)
-    }
-
-    /// Keeps a value in the block cache.
-    pub fn keep_value(&self, pointer: &BlobPointer, bytes: SharedBytes) {
-        let words = [0; 4];
-        self.cache
-            .insert(value_key(pointer), CachedBlock { bytes, words });
-    }
-
     fn open_apart(&self, file: &FileMeta, order: &KeyOrder, mode: IoMode) -> Result<Arc<Table>> {
         let path = FileKind::Table(file.number).path(&self.dir);
         let handle = self
@@ -288,25 +256,17 @@ impl Tables {
     }
 }
 
-/// Files of all kinds draw their numbers from one counter, so a value's key is no block's.
-#[inline]
-fn value_key(pointer: &BlobPointer) -> BlockKey {
-    BlockKey {
-        table: pointer.file,
-        offset: pointer.offset,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use esker_env::fault::{FaultFs, Op};
     use esker_env::{CreateOptions, Env};
 
-    use crate::blob::BlobWriter;
+    use crate::blob::{BlobPointer, BlobWriter};
     use crate::key::{ValueKind, internal_key};
     use crate::options::{ColumnFamilyOptions, Compression};
-    use crate::sstable::{TableOptions, TableWriter};
+    use crate::sstable::{TableOptions, TableReadOptions, TableWriter};
+    use crate::version::BlobSet;
 
     /// Of the files in a folder `open_max` may be open.
     fn simulated(open_max: usize) -> (Env, Tables, FaultFs) {
