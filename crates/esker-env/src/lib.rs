@@ -10,6 +10,8 @@ mod fs;
 mod machine;
 pub mod mem;
 pub mod posix;
+mod ranges;
 
 pub use fs::{BatchRead, CreateOptions, FileLock, Fs, IoMode, RandomFile, WriteFile};
 pub use machine::{Clock, Env, JoinHandle, Random, Spawn};
+pub use ranges::{ReadRange, WantedRange, read_ranges};

@@ -96,8 +96,14 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-fn family(reverse: bool, bits: u32, vector: bool, compressed: bool) -> ColumnFamilyOptions {
+fn family(reverse: bool, bits: u32, vector: bool, compressed: bool, blobs: bool) -> ColumnFamilyOptions {
     ColumnFamilyOptions {
+        blob_value_bytes_min: if blobs { 60 } else { 0 },
+        blob_compression: if compressed {
+            Compression::Lz4
+        } else {
+            Compression::None
+        },
         key_order: if reverse {
             KeyOrder::Custom(Arc::new(ReverseBytewiseComparator))
         } else {
@@ -130,10 +136,10 @@ proptest! {
     #[test]
     fn multi_get_gives_what_gets_give(
         steps in prop::collection::vec(step(), 0..250),
-        reverse: bool, vector: bool, compressed: bool, fill_cache: bool,
+        reverse: bool, vector: bool, compressed: bool, blobs: bool, fill_cache: bool,
         bits in prop::sample::select(vec![0_u32, 2, 10]),
     ) {
-        let (db, _) = open(family(reverse, bits, vector, compressed));
+        let (db, _) = open(family(reverse, bits, vector, compressed, blobs));
         let mut snapshots = Vec::new();
         for (number, step) in steps.into_iter().enumerate() {
             match step {
@@ -402,4 +408,153 @@ fn parts_of_large_filters_are_read_together_as_well() {
         drop(multi_get(&db, &keys, &ReadOptions::default()).unwrap())
     });
     assert_eq!(again, (0, 0));
+}
+
+fn value(i: usize) -> Vec<u8> {
+    format!("{i:04}").into_bytes().repeat(250)
+}
+
+/// Rows whose values of 1,000 bytes lie in two blob files, with no block and no value in memory.
+fn cold_values(rows: usize) -> (Db, FaultFs) {
+    let (env, faults) = simulated();
+    let family = ColumnFamilyOptions {
+        compaction_style: CompactionStyle::Manual,
+        ..ColumnFamilyOptions::default()
+    };
+    let db = open_in(&env, family.clone());
+    for half in 0..2 {
+        for i in half * rows / 2..(half + 1) * rows / 2 {
+            db.put(&row(i), &value(i)).unwrap();
+        }
+        db.flush().unwrap();
+    }
+    assert_eq!(db.stats().blob_files, 2);
+    db.close().unwrap();
+    drop(db);
+    // With an empty cache: flushes put the blocks of pointers there.
+    let db = open_in(&env, family);
+    // Opens tables and blob files.
+    check_values(&db, &[0, rows - 1], &uncached());
+    (db, faults)
+}
+
+fn check_values(db: &Db, rows: &[usize], options: &ReadOptions) {
+    let keys: Vec<Vec<u8>> = rows.iter().map(|&i| row(i)).collect();
+    let values = multi_get(db, &keys, options).unwrap();
+    for (&i, found) in rows.iter().zip(values) {
+        assert_eq!(found, Some(value(i)), "row {i}");
+    }
+}
+
+#[test]
+fn values_in_blob_files_are_asked_for_in_one_batch() {
+    let (db, faults) = cold_values(1000);
+    // Of both files, in any order, and one of them twice. The few blocks of a table are neighbours.
+    let rows = [900, 100, 300, 100, 700, 500];
+    let cost = counted(&faults, || check_values(&db, &rows, &uncached()));
+    assert_eq!(cost, (2, 2 + 5), "blocks of both tables, then five values");
+    let one_by_one = counted(&faults, || {
+        let keys: Vec<_> = rows.iter().map(|&i| row(i)).collect();
+        gets(&db, &keys, &uncached());
+    });
+    assert_eq!(one_by_one, (0, 12));
+    let cost = counted(&faults, || check_values(&db, &rows, &ReadOptions::default()));
+    assert_eq!(cost, (2, 2 + 5));
+    // Blocks and values come from the cache, for gets as well.
+    let again = counted(&faults, || {
+        check_values(&db, &rows, &ReadOptions::default());
+        assert_eq!(db.get(&row(700)).unwrap().unwrap(), value(700));
+    });
+    assert_eq!(again, (0, 0));
+    // Those that are missing are one batch, beside those that are there.
+    let cost = counted(&faults, || {
+        check_values(&db, &[100, 110, 300, 310], &ReadOptions::default())
+    });
+    assert_eq!(cost, (1, 2), "two values: their blocks are in the cache");
+}
+
+#[test]
+fn neighbouring_values_are_one_request_and_are_kept_apart() {
+    let (db, faults) = cold_values(1000);
+    let rows: Vec<usize> = (200..240).collect();
+    // Brings the blocks.
+    multi_get(&db, &[row(199), row(220), row(240)], &ReadOptions::default()).unwrap();
+    let cost = counted(&faults, || check_values(&db, &rows, &uncached()));
+    assert_eq!(cost, (1, 1));
+    let before = db.stats().cache_bytes;
+    check_values(&db, &rows, &ReadOptions::default());
+    let cached = db.stats().cache_bytes - before;
+    // All but the one that is there already.
+    assert!(
+        (39 * 1000..40 * 1500).contains(&cached),
+        "{cached} bytes for 39 values: they keep their neighbours"
+    );
+    // Some 100 KiB are one request, 400 are several.
+    let (batches, reads) = counted(&faults, || {
+        check_values(&db, &(0..400).collect::<Vec<_>>(), &uncached())
+    });
+    assert!(batches > 1 && reads < 20, "{batches} batches of {reads} reads");
+}
+
+#[test]
+fn a_fault_in_the_read_of_a_value_is_an_error_with_its_place() {
+    let (db, faults) = cold_values(1000);
+    let rows: Vec<usize> = (0..10).map(|i| i * 100).collect();
+    let keys: Vec<Vec<u8>> = rows.iter().map(|&i| row(i)).collect();
+    let mut places = BTreeSet::new();
+    for nth in 1..=10 {
+        for (fault, kind) in [
+            (Fault::Eio, ErrorKind::Io),
+            (Fault::ShortRead, ErrorKind::Corruption),
+            (Fault::CorruptRead { bit: 999 }, ErrorKind::Corruption),
+        ] {
+            faults.add(Rule::new(Op::Read, fault).nth(nth).on_path(".blob"));
+            let error = multi_get(&db, &keys, &uncached()).unwrap_err();
+            assert_eq!(error.kind(), kind, "{fault:?} {nth}: {error:?}");
+            assert_eq!(error.column_family(), Some("default"));
+            places.insert((error.file().unwrap().to_owned(), error.offset().unwrap()));
+            check_values(&db, &rows, &uncached());
+        }
+    }
+    assert_eq!(places.len(), 10, "each read names its own value: {places:?}");
+    // Neighbours of one that can't be read together are read by themselves.
+    faults.add(Rule::new(Op::Read, Fault::Eio).on_path(".blob"));
+    let cost = counted(&faults, || check_values(&db, &[500, 501, 502], &uncached()));
+    assert_eq!(cost, (2, 5), "a block; a run of three values, then each of them");
+    let flip = || Rule::new(Op::Read, Fault::CorruptRead { bit: 8 * 50 }).on_path(".blob");
+    faults.add(flip());
+    let unverified = ReadOptions {
+        verify_checksums: false,
+        ..uncached()
+    };
+    let values = multi_get(&db, &keys, &unverified).unwrap();
+    let wrong = rows
+        .iter()
+        .zip(values)
+        .filter(|(i, found)| *found != Some(value(**i)));
+    assert_eq!(wrong.count(), 1, "nobody asked for the checksum");
+}
+
+#[test]
+fn merges_on_values_in_blob_files_are_folded() {
+    let family = |operator: bool| ColumnFamilyOptions {
+        merge_operator: operator.then(|| Arc::new(AppendOperator::new(",")) as Arc<dyn esker::MergeOperator>),
+        compaction_style: CompactionStyle::Manual,
+        ..ColumnFamilyOptions::default()
+    };
+    let (db, faults) = open(family(true));
+    for i in 0..100 {
+        db.put(&row(i), &value(i)).unwrap();
+    }
+    db.flush().unwrap();
+    for i in (0..100).step_by(10) {
+        db.merge(&row(i), b"more").unwrap();
+    }
+    let keys: Vec<Vec<u8>> = (0..100).map(row).collect();
+    let expected = gets(&db, &keys, &uncached());
+    assert!(expected[10].as_ref().unwrap().ends_with(b",more"));
+    let cost = counted(&faults, || {
+        assert_eq!(multi_get(&db, &keys, &uncached()).unwrap(), expected);
+    });
+    assert_eq!(cost.0, 1, "a batch of values; their blocks are in memory since the flush");
 }

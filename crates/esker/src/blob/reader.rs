@@ -1,9 +1,10 @@
 //! An open blob file: reads single values.
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use esker_env::RandomFile;
+use esker_env::{RandomFile, ReadRange};
 
 use super::format::{BlobFooter, FOOTER_LEN, HEADER_LEN, RECORD_HEADER_LEN, check_header, check_record};
 use super::pointer::BlobPointer;
@@ -101,15 +102,37 @@ impl BlobReader {
         let len = self.checked_len(pointer)?;
         let mut buffer = zeroed(len);
         if let Some(bytes) = Arc::get_mut(&mut buffer) {
-            read_exact(&*self.file, &self.path, pointer.offset, bytes)?;
+            self.read_exact(pointer.offset, bytes)?;
         }
-        match self.check(pointer.offset, &buffer, verify)? {
-            Compression::None => SharedBytes::from_range(buffer, RECORD_HEADER_LEN..len)
-                .ok_or_else(|| self.corrupt(pointer.offset, "blob record is cut short")),
-            kind => decompress(kind, &buffer[RECORD_HEADER_LEN..])
+        self.value(pointer, len, &ReadRange { buffer, at: 0 }, verify)
+    }
+
+    /// The value of the record of `len` bytes that was read, in memory that holds no neighbours: without a copy where
+    /// there are none, unless it is compressed.
+    pub(super) fn value(
+        &self,
+        pointer: &BlobPointer,
+        len: usize,
+        read: &ReadRange,
+        verify: bool,
+    ) -> Result<SharedBytes> {
+        let cut = || self.corrupt(pointer.offset, "blob record is cut short");
+        let record = read.buffer.get(read.at..read.at + len).ok_or_else(cut)?;
+        let stored = record.get(RECORD_HEADER_LEN..).ok_or_else(cut)?;
+        match self.check(pointer.offset, record, verify)? {
+            Compression::None if len == read.buffer.len() => {
+                SharedBytes::from_range(Arc::clone(&read.buffer), RECORD_HEADER_LEN..len).ok_or_else(cut)
+            }
+            Compression::None => Ok(SharedBytes::from(stored)),
+            kind => decompress(kind, stored)
                 .map(SharedBytes::new)
                 .ok_or_else(|| self.undecodable(pointer.offset)),
         }
+    }
+
+    /// The file, for [`read_values`](super::read_values).
+    pub(super) fn file(&self) -> &dyn RandomFile {
+        &*self.file
     }
 
     /// The length of a pointer's record, after the pointer was checked against the file.
@@ -143,15 +166,20 @@ impl BlobReader {
 
     /// Reads what there is up to the length of `bytes`, and at least its first `least`.
     pub(super) fn read_least(&self, offset: u64, bytes: &mut [u8], least: usize) -> Result<()> {
-        let read = self.file.read_at(offset, bytes).map_err(|error| {
-            Error::io("can't read blob file", error)
-                .in_file(&self.path)
-                .at_offset(offset)
-        })?;
+        let read = self
+            .file
+            .read_at(offset, bytes)
+            .map_err(|error| unreadable(error, &self.path, offset))?;
         if read < least {
             return Err(self.corrupt(offset + read as u64, "the blob file ends within its records"));
         }
         Ok(())
+    }
+
+    /// The error of a read that failed.
+    #[cold]
+    pub(super) fn unreadable(&self, error: io::Error, offset: u64) -> Error {
+        unreadable(error, &self.path, offset)
     }
 
     #[cold]
@@ -166,9 +194,13 @@ impl BlobReader {
 }
 
 fn read_exact(file: &dyn RandomFile, path: &Path, offset: u64, bytes: &mut [u8]) -> Result<()> {
-    file.read_exact_at(offset, bytes).map_err(|error| {
-        Error::io("can't read blob file", error)
-            .in_file(path)
-            .at_offset(offset)
-    })
+    file.read_exact_at(offset, bytes)
+        .map_err(|error| unreadable(error, path, offset))
+}
+
+#[cold]
+fn unreadable(error: io::Error, path: &Path, offset: u64) -> Error {
+    Error::io("can't read blob file", error)
+        .in_file(path)
+        .at_offset(offset)
 }

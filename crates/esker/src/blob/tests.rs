@@ -9,6 +9,7 @@ use proptest::prelude::*;
 
 use super::testing::{CountingFile, DATABASE, open, values, write};
 use super::*;
+use crate::cache::SharedBytes;
 use crate::error::ErrorKind;
 use crate::options::Compression;
 
@@ -27,6 +28,15 @@ fn walked(reader: &BlobReader) -> crate::error::Result<Vec<(BlobPointer, Vec<u8>
         Ok(())
     })?;
     Ok(found)
+}
+
+/// All of them, read together.
+fn batched(reader: &BlobReader, pointers: &[BlobPointer]) -> crate::error::Result<Vec<SharedBytes>> {
+    let wanted: Vec<_> = pointers
+        .iter()
+        .map(|pointer| WantedValue { reader, pointer })
+        .collect();
+    read_values(&*Env::simulated(1).0.fs, &wanted, true)
 }
 
 #[test]
@@ -56,6 +66,15 @@ fn values_of_all_lengths_come_back_in_every_way() {
             assert_eq!(file.reads(), before + 1, "one read of the file");
             assert_eq!(windows.get(&reader, pointer, true).expect("there"), value);
         }
+        let before = file.reads();
+        let together = batched(&reader, &pointers).expect("there");
+        assert!(file.reads() - before < 30, "neighbours are one read");
+        for (found, value) in together.iter().zip(&values) {
+            assert_eq!(found[..], value[..]);
+            let alone = value.len() + RECORD_HEADER_LEN;
+            assert!(found.backing_len() <= alone, "neighbours are kept alive");
+        }
+        assert_eq!(together.len(), 30);
         let all: Vec<_> = pointers.into_iter().zip(values.iter().cloned()).collect();
         assert!(walked(&reader).expect("whole") == all);
     }
@@ -105,9 +124,14 @@ fn no_bit_of_a_file_may_flip_unnoticed_and_the_place_is_named() {
                     assert_eq!(error.file(), Some(Path::new("test.blob")));
                 }
             }
-            let error = walked(&reader).expect_err("damaged");
-            assert_eq!(error.kind(), ErrorKind::Corruption);
-            assert_eq!(error.offset(), Some(pointers[damaged].offset), "bit {bit}");
+            for error in [
+                walked(&reader).expect_err("damaged"),
+                batched(&reader, &pointers).expect_err("damaged"),
+            ] {
+                assert_eq!(error.kind(), ErrorKind::Corruption);
+                assert_eq!(error.offset(), Some(pointers[damaged].offset), "bit {bit}");
+                assert_eq!(error.file(), Some(Path::new("test.blob")));
+            }
         }
     }
 }

@@ -155,7 +155,7 @@ impl Db {
                 family.mark_dropped();
             }
             for (_, file) in family.view().version.files() {
-                file.table.mark_obsolete(&core.graveyard, file.number);
+                file.mark_obsolete(&core.graveyard);
             }
             for blob in family.view().version.blobs().iter() {
                 blob.file.mark_obsolete(&core.graveyard);

@@ -33,6 +33,8 @@ pub struct Stats {
     pub table_memory_bytes: u64,
     /// Tables that are open now.
     pub open_tables: usize,
+    /// Blob files that are open now.
+    pub open_blob_files: usize,
     /// Snapshots alive now.
     pub snapshots: usize,
     /// Bytes of WAL segments that are needed now.
@@ -128,6 +130,8 @@ impl Db {
     pub fn stats(&self) -> Stats {
         let core = self.core();
         let families = core.families.load_full();
+        let table_memory_bytes = core.tables.memory_bytes();
+        let (open_tables, open_blob_files) = core.tables.open_counts();
         let versions: Vec<_> = families
             .by_id
             .values()
@@ -151,8 +155,9 @@ impl Db {
             memtable_bytes: core.memtable_bytes(),
             cache_bytes: core.tables.block_cache().used_bytes(),
             cache_capacity_bytes: core.tables.block_cache().capacity(),
-            table_memory_bytes: core.tables.memory_bytes(),
-            open_tables: core.tables.open_count(),
+            table_memory_bytes,
+            open_tables,
+            open_blob_files,
             snapshots: core.snapshots.count(),
             wal_live_bytes: core.wal.live_bytes(),
             table_bytes: versions.iter().map(|version| version.size_bytes()).sum(),
@@ -164,8 +169,9 @@ impl Db {
         }
     }
 
-    /// About how many bytes of SSTables and memtables hold the keys from `start` up to `end` (exclusive). Reads no
-    /// data blocks; errs by up to a block at either end of each file, and by compression.
+    /// About how many bytes of SSTables, blob files and memtables hold the keys from `start` up to `end` (exclusive). Reads
+    /// no data blocks; errs by up to a block at either end of each SSTable, by compression, and as if the values in blob
+    /// files were spread evenly over the rows of an SSTable that is covered in part.
     pub fn approximate_size(&self, family: &ColumnFamily, start: &[u8], end: &[u8]) -> Result<u64> {
         self.core().check_open()?;
         crate::read::approximate_size(&family.family.view_owned(), &self.core().tables, start, end)
@@ -206,6 +212,7 @@ impl std::fmt::Display for Stats {
             ("cache_capacity_bytes", self.cache_capacity_bytes),
             ("table_memory_bytes", self.table_memory_bytes),
             ("open_tables", self.open_tables as u64),
+            ("open_blob_files", self.open_blob_files as u64),
             ("snapshots", self.snapshots as u64),
             ("wal_live_bytes", self.wal_live_bytes),
             ("table_bytes", self.table_bytes),
@@ -220,5 +227,57 @@ impl std::fmt::Display for Stats {
             Some(error) => writeln!(f, "trouble {error}"),
             None => writeln!(f, "trouble none"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use esker_env::Env;
+
+    use crate::db::Opener;
+    use crate::options::{ColumnFamilyOptions, CompactionStyle, Options};
+
+    /// Values in blob files were left out, so that a database of large values seemed to be a few KiB.
+    #[test]
+    fn approximate_sizes_count_values_in_blob_files() {
+        let options = Options {
+            default_column_family: ColumnFamilyOptions {
+                compaction_style: CompactionStyle::Manual,
+                block_bytes: 512,
+                ..ColumnFamilyOptions::default()
+            },
+            ..Options::default()
+        };
+        let db = Opener::new(options).env(Env::simulated(1).0).open("/db").unwrap();
+        let key = |i: u32| i.to_be_bytes();
+        // The first half of the rows has its values in the table.
+        for i in 0..1000 {
+            db.put(&key(i), &[7; 100]).unwrap();
+        }
+        db.flush().unwrap();
+        for i in 1000..2000 {
+            db.put(&key(i), &[7; 1000]).unwrap();
+        }
+        db.flush().unwrap();
+        let (family, stats) = (db.default_column_family(), db.stats());
+        assert!(stats.blob_live_bytes > 1_000_000);
+        let size = |from, to| db.approximate_size(&family, &key(from), &key(to)).unwrap();
+        let empty_memtable = size(5000, 5001);
+        let all = size(0, 2000) - empty_memtable;
+        assert_eq!(all, stats.table_bytes + stats.blob_live_bytes);
+        for (from, to, live_part) in [
+            (1000, 1500, 0.5),
+            (1250, 1350, 0.1),
+            (900, 1100, 0.1),
+            (1900, 3000, 0.1),
+        ] {
+            let (bytes, expected) = (size(from, to), stats.blob_live_bytes as f64 * live_part);
+            assert!(
+                (0.9..1.4).contains(&(bytes as f64 / expected)),
+                "{from} to {to}: {bytes} bytes, {expected} of values"
+            );
+        }
+        let in_tables = size(0, 500);
+        assert!((50_000..60_000).contains(&in_tables), "{in_tables}");
     }
 }

@@ -36,8 +36,9 @@ impl Db {
     /// gives, and an error if one of them fails. Keys may come in any order and more than once.
     ///
     /// Keys in one block cost one read of it, and blocks that are not in the cache are read several at a time, whatever
-    /// level and file they are in, so that all keys together wait for the device about as often as one key does. Beyond
-    /// the values it needs some 150 bytes for each key, and the memory of 128 blocks.
+    /// level and file they are in, as are values in blob files. So all keys together wait for the device about as often as
+    /// one key does. Beyond the values it needs some 150 bytes for each key, 80 more for each whose value lies in a
+    /// blob file, and the memory of 128 blocks, or of 4 MiB of values in blob files (or of one that is larger).
     pub fn multi_get(
         &self,
         family: &ColumnFamily,

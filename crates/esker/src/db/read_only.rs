@@ -1,13 +1,13 @@
 //! Opening without a lock, beside a process that writes.
 //!
 //! The files change under such an opening: between the look at the manifest and the look at the log a flush can
-//! move rows from the one to the other, and a compaction removes tables that are to be opened. So an opening counts
-//! only if
+//! move rows from the one to the other, and a compaction removes tables and blob files that are to be opened. So an
+//! opening counts only if
 //! 1. the manifest of after it still needs the same segments: then none that was to be replayed was gone, and what
 //!    was replayed lies on top of exactly the tables that the first look found;
-//! 2. the tables are open: a removed file can be read for as long as it is. Up to [`PINNED_TABLES_MAX`] are opened
-//!    ahead; those of larger databases are opened when they are read, and a read then fails with `NotFound` if the
-//!    other process has removed its table meanwhile.
+//! 2. the tables are open, and the blob files that they point into: a removed file can be read for as long as it is. Up to
+//!    [`PINNED_FILES_MAX`] are opened ahead; those of larger databases are opened when they are read, and a read then
+//!    fails with `NotFound` if the other process has removed its file meanwhile.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -21,8 +21,8 @@ use crate::version::manifest;
 /// How often it is tried. Each failure takes a flush or a compaction that ends within a few milliseconds.
 const ATTEMPTS: usize = 10;
 
-/// Tables that are opened at once, well below the usual limit of 1,024 files for a process.
-const PINNED_TABLES_MAX: usize = 256;
+/// Tables and blob files that are opened at once, well below the usual limit of 1,024 files for a process.
+const PINNED_FILES_MAX: usize = 256;
 
 /// Calls `open` until what it gives belongs together.
 pub(super) fn open_settled(env: &Env, dir: &Path, open: impl Fn() -> Result<Arc<Core>>) -> Result<Arc<Core>> {
@@ -50,17 +50,7 @@ pub(super) fn open_settled(env: &Env, dir: &Path, open: impl Fn() -> Result<Arc<
 }
 
 fn settled(env: &Env, dir: &Path, core: &Core) -> Result<()> {
-    let mut left = PINNED_TABLES_MAX.min(core.options.open_files_max);
-    for family in core.families.load().by_id.values() {
-        let view = family.view();
-        for (_, file) in view.version.files().take(left) {
-            match core.tables.get(file, &family.order) {
-                Err(error) if error.kind() == ErrorKind::NotFound => return Err(error),
-                // Damage is found when the table is read.
-                _ => left -= 1,
-            }
-        }
-    }
+    open_files(core)?;
     let oldest = core.manifest.lock().state.log_number_min();
     if manifest::recover(&*env.fs, dir)?.state.log_number_min() == oldest {
         Ok(())
@@ -70,6 +60,29 @@ fn settled(env: &Env, dir: &Path, core: &Core) -> Result<()> {
             "the process that has the database open flushes faster than it can be opened read-only",
         ))
     }
+}
+
+/// Opens files of each family, as many as are pinned: its tables, then its blob files.
+fn open_files(core: &Core) -> Result<()> {
+    let mut left = PINNED_FILES_MAX.min(core.options.open_files_max);
+    for family in core.families.load().by_id.values() {
+        let version = &family.view().version;
+        let tables = version
+            .files()
+            .map(|(_, file)| core.tables.get(file, &family.order).map(drop));
+        let blobs = version
+            .blobs()
+            .iter()
+            .map(|blob| core.tables.blob(&blob.file).map(drop));
+        for opened in tables.chain(blobs).take(left) {
+            match opened {
+                Err(error) if error.kind() == ErrorKind::NotFound => return Err(error),
+                // Damage is found when the file is read.
+                _ => left -= 1,
+            }
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -120,6 +133,56 @@ mod tests {
         assert_eq!(calls.get(), 3);
         let view = core.unwrap().families.load().default.view_owned();
         assert_eq!(view.version.file_count(), 2, "what the last opening found");
+    }
+
+    /// A database of one row, whose value lies in a blob file.
+    fn with_blob_file(dir: &Path) -> (Db, Vec<u8>) {
+        let db = Db::open(dir, options(false)).unwrap();
+        let value = vec![7; 1000];
+        db.put(b"a", &value).unwrap();
+        db.flush().unwrap();
+        assert_eq!(db.stats().blob_files, 1);
+        (db, value)
+    }
+
+    /// The blob files in `dir`.
+    fn blob_files(dir: &Path) -> Vec<std::path::PathBuf> {
+        let paths = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
+        paths
+            .filter(|path| path.extension().is_some_and(|end| end == "blob"))
+            .collect()
+    }
+
+    /// Only tables were opened ahead.
+    #[test]
+    fn values_in_blob_files_can_be_read_after_the_writer_has_removed_them() {
+        let dir = tempfile::tempdir().unwrap();
+        let (db, value) = with_blob_file(dir.path());
+        let reader = Db::open(dir.path(), options(true)).unwrap();
+        let before = blob_files(dir.path());
+        db.put(b"a", b"small").unwrap();
+        db.compact_range(None, None).unwrap();
+        assert_eq!((before.len(), blob_files(dir.path()).len()), (1, 0));
+        assert_eq!(reader.get(b"a").unwrap().unwrap(), value);
+    }
+
+    #[test]
+    fn an_opening_is_repeated_if_a_blob_file_is_gone() {
+        let dir = tempfile::tempdir().unwrap();
+        let (_db, _) = with_blob_file(dir.path());
+        let path = blob_files(dir.path()).remove(0);
+        let aside = dir.path().join("aside");
+        std::fs::rename(&path, &aside).unwrap();
+        let calls = std::cell::Cell::new(0);
+        let opened = open_settled(&Env::posix(), dir.path(), || {
+            calls.set(calls.get() + 1);
+            if calls.get() == 2 {
+                std::fs::rename(&aside, &path).unwrap();
+            }
+            opened(dir.path())
+        });
+        assert!(opened.is_ok());
+        assert_eq!(calls.get(), 2);
     }
 
     #[test]

@@ -32,7 +32,8 @@ pub struct Options {
     /// What to do with a damaged WAL. Default: `PointInTime`.
     pub recovery_mode: RecoveryMode,
     /// One budget for memtables, block cache, indexes and filters, in bytes; at least 4 MiB. Default: 256 MiB.
-    /// Give it what the process can spare, less about 64 MiB for buffers of background jobs.
+    /// Give it what the process can spare, less about 64 MiB for buffers of background jobs, and less with many reading
+    /// threads: `docs/tuning.md` has a figure.
     pub memory_budget_bytes: u64,
     /// The part of the budget that memtables of all column families may take before writes are slowed, in bytes.
     /// 0: half of the budget. Default: 0.
@@ -54,7 +55,8 @@ pub struct Options {
     pub subcompactions_max: usize,
     /// Write rate of background work in bytes a second; 0: no limit. Can change while running. Default: 0.
     pub background_bytes_per_second: u64,
-    /// Open SSTables at most; at least 16. Default: 10,000.
+    /// Open SSTables and blob files at most, together; at least 16. Readers keep those open that they are in, and background
+    /// jobs open their own inputs beside them unless `background_io` is `read_io`. Default: 10,000.
     pub open_files_max: usize,
     /// How flushes and compactions read and write. Default: `Direct`.
     pub background_io: IoMode,

@@ -19,8 +19,9 @@ pub struct BlobScan {
     windows: BlobWindows,
     verify_checksums: bool,
     fill_cache: bool,
-    /// The value that was loaded last.
-    value: SharedBytes,
+    /// The value that was loaded last, if it is in the cache; else it is in `copy`, whose memory serves every row.
+    cached: Option<SharedBytes>,
+    copy: Vec<u8>,
 }
 
 impl BlobScan {
@@ -36,23 +37,32 @@ impl BlobScan {
             }),
             verify_checksums: options.verify_checksums,
             fill_cache: options.fill_cache,
-            value: SharedBytes::default(),
+            cached: None,
+            copy: Vec::new(),
         })
     }
 
-    /// Reads the value behind `pointer`.
+    /// Reads the value behind `pointer`. Allocates only for a value that enters the cache, or is longer than all before.
     #[inline]
     pub fn load(&mut self, pointer: &[u8]) -> Result<()> {
         let pointer = BlobPointer::decode(pointer)?;
-        if let Some(value) = self.tables.cached_value(&pointer) {
-            self.value = value;
+        self.cached = self.tables.cached_value(&pointer);
+        if self.cached.is_some() {
             return Ok(());
         }
-        let reader = self.tables.blob(self.blobs.find(pointer.file)?)?;
-        let value = self.windows.get(reader, &pointer, self.verify_checksums)?;
-        self.value = SharedBytes::from(value);
+        let (windows, verify) = (&mut self.windows, self.verify_checksums);
+        let value = self
+            .tables
+            .with_blob(self.blobs.find(pointer.file)?, move |reader| {
+                windows.get(reader, &pointer, verify)
+            })?;
         if self.fill_cache {
-            self.tables.keep_value(&pointer, self.value.clone());
+            let value = SharedBytes::from(value);
+            self.tables.keep_value(&pointer, value.clone());
+            self.cached = Some(value);
+        } else {
+            self.copy.clear();
+            self.copy.extend_from_slice(value);
         }
         Ok(())
     }
@@ -60,6 +70,96 @@ impl BlobScan {
     /// The value that was loaded last.
     #[inline]
     pub fn value(&self) -> &[u8] {
-        &self.value
+        match &self.cached {
+            Some(value) => value,
+            None => &self.copy,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    use esker_env::{CreateOptions, Env, IoMode};
+
+    use crate::blob::BlobWriter;
+    use crate::cache::BlockCache;
+    use crate::metrics::Metrics;
+    use crate::options::Compression;
+    use crate::version::{BlobFile, FileKind};
+
+    const VALUES: u8 = 50;
+
+    fn value(i: u8) -> Vec<u8> {
+        vec![i; 1000 - usize::from(i)]
+    }
+
+    /// A scan over a blob file of [`VALUES`] values, and the pointers to them.
+    fn scan(fill_cache: bool) -> (BlobScan, Vec<Vec<u8>>) {
+        let env = Env::simulated(1).0;
+        let (dir, number) = (Path::new("db"), 5);
+        env.fs.create_dir_all(dir).unwrap();
+        let path = FileKind::Blob(number).path(dir);
+        let file = env.fs.create(&path, CreateOptions::default()).unwrap();
+        let mut writer = BlobWriter::new(file, &path, 1, number, Compression::None).unwrap();
+        let pointers = (0..VALUES).map(|i| {
+            let mut pointer = Vec::new();
+            writer.add(&value(i)).unwrap().encode_into(&mut pointer);
+            pointer
+        });
+        let pointers = pointers.collect();
+        let summary = writer.finish(true).unwrap();
+        let mut blobs = BlobSet::default();
+        let file = BlobFile::new(number, summary.file_bytes, summary.records, summary.record_bytes);
+        blobs.add(Arc::new(file)).unwrap();
+        let tables = Tables::new(
+            env.fs,
+            dir.to_owned(),
+            Arc::new(BlockCache::new(1 << 20)),
+            Arc::new(Metrics::default()),
+            IoMode::Buffered,
+            1,
+            16,
+        );
+        let scan = BlobScan {
+            blobs: Arc::new(blobs),
+            tables: Arc::new(tables),
+            windows: BlobWindows::new(WindowOptions::SCAN),
+            verify_checksums: true,
+            fill_cache,
+            cached: None,
+            copy: Vec::new(),
+        };
+        (scan, pointers)
+    }
+
+    /// Each row took memory of its own.
+    #[test]
+    fn values_that_do_not_enter_the_cache_share_one_buffer() {
+        let (mut scan, pointers) = scan(false);
+        scan.load(&pointers[0]).unwrap();
+        let buffer = scan.value().as_ptr();
+        for (i, pointer) in (0..).zip(&pointers) {
+            scan.load(pointer).unwrap();
+            assert_eq!(scan.value(), value(i));
+            assert_eq!(scan.value().as_ptr(), buffer);
+        }
+        assert!(scan.tables.block_cache().is_empty());
+    }
+
+    #[test]
+    fn values_out_of_the_cache_and_out_of_the_file_take_turns() {
+        let (mut scan, pointers) = scan(true);
+        for pointer in pointers.iter().step_by(2) {
+            scan.load(pointer).unwrap();
+        }
+        scan.fill_cache = false;
+        for (i, pointer) in (0..).zip(&pointers) {
+            scan.load(pointer).unwrap();
+            assert_eq!(scan.value(), value(i));
+        }
+        assert_eq!(scan.tables.block_cache().len(), pointers.len().div_ceil(2));
     }
 }

@@ -9,7 +9,8 @@
 //!    ([`read_blocks`]), and each is parsed once and searched for all its keys.
 //!
 //! Parts of filters and indexes that are neither held by their tables nor cached are brought into the cache together
-//! as well ([`read_parts`]), when no key gets on without one.
+//! as well ([`read_parts`]), when no key gets on without one. And when all rows are found, the values that lie in blob files
+//! are read together ([`Tables::values`]).
 //!
 //! A round therefore waits for the device once, whatever levels and files its blocks are in. There are as many rounds
 //! as the unluckiest key needs blocks: mostly one; more after false positives of filters, and for merges that reach
@@ -32,6 +33,7 @@ use std::sync::Arc;
 use super::ReadOptions;
 use super::point::{PointLookup, Step};
 use super::source::{PinnedValue, cover_by_table, get_from_view, in_block, in_memtable, memtables, value_of};
+use crate::cache::SharedBytes;
 use crate::error::{Error, Result};
 use crate::key::{KeyOrder, Sequence, key_head};
 use crate::merge::MergeOperator;
@@ -109,18 +111,39 @@ pub fn multi_get_from_view(
         sources.go_as_far_as_memory(&mut asked, &mut open, &mut stuck)?;
         sources.read_and_search(&mut asked, &mut stuck, &mut open)?;
     }
+    let mut fetched = fetch(view, tables, &asked, operator, sources.read)?.into_iter();
     let mut values = Vec::with_capacity(keys.len());
     values.resize_with(keys.len(), || None);
     let mut found = 0;
     for asked in asked {
-        let value = value_of(asked.lookup, asked.key, operator, |pointer| {
-            tables.value(view.version.blobs(), pointer, sources.read)
+        let blob = asked.needs_value(operator).and_then(|_| fetched.next().flatten());
+        let value = value_of(asked.lookup, asked.key, operator, |_| {
+            blob.clone().ok_or_else(|| Error::bug("a value was not read"))
         })?;
         found += u64::from(value.is_some());
         values[asked.number] = value;
     }
     metrics.gets_found.add(found);
     Ok(values)
+}
+
+/// The values in blob files that the keys need, in their order; all are there unless one can't be read.
+fn fetch(
+    view: &View,
+    tables: &Tables,
+    asked: &[Asked<'_>],
+    operator: Option<&dyn MergeOperator>,
+    read: TableReadOptions,
+) -> Result<Vec<Option<SharedBytes>>> {
+    let pointers: Vec<&[u8]> = asked
+        .iter()
+        .filter_map(|asked| asked.needs_value(operator))
+        .collect();
+    let mut fetched = vec![None; pointers.len()];
+    tables.values(view.version.blobs(), &pointers, read, |number, value| {
+        fetched[number] = Some(value);
+    })?;
+    Ok(fetched)
 }
 
 /// The keys' numbers in the order of keys, each behind the key's head, which decides most comparisons.
@@ -160,6 +183,13 @@ impl<'k> Asked<'k> {
             part: None,
             waits: 0,
         }
+    }
+
+    /// The pointer to the value in a blob file that the answer takes.
+    fn needs_value(&self, operator: Option<&dyn MergeOperator>) -> Option<&[u8]> {
+        let pointer = self.lookup.blob_pointer()?;
+        // Without an operator a merge fails whatever its base is.
+        (operator.is_some() || !self.lookup.is_merged()).then_some(pointer)
     }
 }
 

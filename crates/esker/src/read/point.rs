@@ -114,6 +114,15 @@ impl<V: AsRef<[u8]>> PointLookup<V> {
         !self.operands.is_empty()
     }
 
+    /// The pointer to the value that [`finish`](Self::finish) will need, if that lies in a blob file.
+    #[inline]
+    pub fn blob_pointer(&self) -> Option<&V> {
+        match &self.verdict {
+            Verdict::Blob(pointer) => Some(pointer),
+            _ => None,
+        }
+    }
+
     /// The value that the reader sees, or `None`. After `Done`, or when the sources are used up (the key's history
     /// ends there).
     #[inline]

@@ -451,7 +451,8 @@ pub fn may_exist(view: &View, tables: &Tables, key: &[u8]) -> Result<bool> {
     Ok(false)
 }
 
-/// About how many bytes hold the keys from `start` up to `end`.
+/// About how many bytes hold the keys from `start` up to `end`: of memtables, of tables, and of the values in blob files
+/// that tables point to. Of a table that is covered in part, as much of its values as of its data blocks.
 pub fn approximate_size(view: &View, tables: &Tables, start: &[u8], end: &[u8]) -> Result<u64> {
     let version = &view.version;
     let order = version.order();
@@ -471,14 +472,16 @@ pub fn approximate_size(view: &View, tables: &Tables, start: &[u8], end: &[u8]) 
         }
         let begins_inside = order.compare(start, file.smallest_user_key()) != std::cmp::Ordering::Greater;
         if begins_inside && file.ends_before(order, end) {
-            bytes += file.size_bytes;
+            bytes = bytes.saturating_add(file.size_bytes.saturating_add(file.blob_bytes()));
             continue;
         }
-        bytes += tables.with(file, order, |table| {
-            Ok(table
-                .approximate_offset(&to)?
-                .saturating_sub(table.approximate_offset(&from)?))
+        let covered = tables.with(file, order, |table| {
+            let reaches = table.approximate_offset(&to)?;
+            let covered = reaches.saturating_sub(table.approximate_offset(&from)?);
+            let part = covered as f64 / table.properties().data_bytes.max(1) as f64;
+            Ok(covered.saturating_add((file.blob_bytes() as f64 * part) as u64))
         })?;
+        bytes = bytes.saturating_add(covered);
     }
     Ok(bytes)
 }

@@ -1,6 +1,7 @@
 //! WRITE 6: what flushes and compactions share: which rows survive, and the SSTables and blob files
 //! they are written into.
 
+mod blob_output;
 mod outputs;
 pub mod rows;
 mod throttle;

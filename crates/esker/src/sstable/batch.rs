@@ -1,14 +1,9 @@
 //! Blocks of several tables, read together: what a multi-get waits for is one batch, not one block after another.
 //!
-//! Blocks that lie side by side in a table, or nearly, are one request: another request costs the device and the
-//! processor more than the few KiB in between. Blocks that enter the cache are copied out of such a run, so that a
-//! cached block never keeps its neighbours alive.
+//! Blocks that lie side by side in a table, or nearly, are one request ([`read_ranges`]). They are copied out of what
+//! that brought, so that a cached block never keeps its neighbours alive.
 
-use std::io;
-use std::ops::Range;
-use std::sync::Arc;
-
-use esker_env::{BatchRead, Fs};
+use esker_env::{Fs, ReadRange, WantedRange, read_ranges};
 
 use super::block::{Block, BlockKind};
 use super::filter::is_filter;
@@ -16,13 +11,8 @@ use super::format::{BLOCK_TRAILER_LEN, BlockHandle};
 use super::get::Place;
 use super::options::TableReadOptions;
 use super::table::Table;
-use crate::cache::{SharedBytes, zeroed};
+use crate::cache::SharedBytes;
 use crate::error::{Error, Result};
-
-/// Bytes between two blocks that are read along rather than skipped: at most one page of the device more.
-const GAP_BYTES_MAX: u64 = 4 << 10;
-/// A run is not longer than this, so that a long one is read by several requests at a time.
-const RUN_BYTES_MAX: u64 = 128 << 10;
 
 /// A block that is wanted.
 #[derive(Clone, Copy, Debug)]
@@ -72,12 +62,6 @@ impl Table {
     }
 }
 
-/// Neighbouring blocks that are read by one request.
-struct Run {
-    blocks: Range<usize>,
-    buffer: Arc<[u8]>,
-}
-
 /// Reads data blocks that the cache does not have, in the order in which they are given; neighbours are found if that is
 /// by [`position`](WantedBlock::position). Fails with the error of the first block that can't be read.
 pub fn read_blocks(fs: &dyn Fs, wanted: &[WantedBlock<'_>], options: TableReadOptions) -> Result<Vec<Block>> {
@@ -122,87 +106,46 @@ fn read_contents(
     wanted: &[WantedBlock<'_>],
     options: TableReadOptions,
 ) -> Result<Vec<Result<SharedBytes>>> {
-    let mut runs = runs(wanted)?;
-    let mut reads: Vec<BatchRead<'_>> = Vec::with_capacity(runs.len());
-    for run in &mut runs {
-        let first = &wanted[run.blocks.start];
-        let bytes = Arc::get_mut(&mut run.buffer).ok_or_else(|| Error::bug("a new buffer is shared"))?;
-        reads.push(BatchRead::new(
-            &*first.table.file.file,
-            first.handle.offset,
-            bytes,
-        ));
-    }
-    fs.read_many(&mut reads);
-    let results: Vec<io::Result<usize>> = reads.into_iter().map(|read| read.result).collect();
-    let mut contents = Vec::with_capacity(wanted.len());
-    for (run, result) in runs.into_iter().zip(results) {
-        let wanted = &wanted[run.blocks];
-        let mut failure = result.and_then(|count| whole(count, run.buffer.len())).err();
-        for block in wanted {
-            let file = &block.table.file;
-            file.metrics.cache_misses.add(1);
-            contents.push(match failure.take_if(|_| wanted.len() == 1) {
-                Some(error) => Err(Error::io("can't read table", error)
-                    .in_file(&file.path)
-                    .at_offset(block.handle.offset)),
-                None if failure.is_none() => block.contents(&run.buffer, wanted[0].handle.offset, options),
-                // By itself it tells which block it is; and what lies in between does no harm.
-                None => file.read(block.handle, options.verify_checksums),
-            });
-        }
-    }
-    Ok(contents)
-}
-
-fn whole(count: usize, wanted: usize) -> io::Result<()> {
-    if count == wanted {
-        Ok(())
-    } else {
-        Err(io::Error::from(io::ErrorKind::UnexpectedEof))
-    }
+    let ranges = wanted
+        .iter()
+        .map(WantedBlock::range)
+        .collect::<Result<Vec<_>>>()?;
+    let read = read_ranges(fs, &ranges).into_iter().zip(wanted);
+    let contents = read.map(|(read, block)| {
+        let file = &block.table.file;
+        file.metrics.cache_misses.add(1);
+        let read = read.map_err(|error| {
+            Error::io("can't read table", error)
+                .in_file(&file.path)
+                .at_offset(block.handle.offset)
+        })?;
+        block.contents(&read, options)
+    });
+    Ok(contents.collect())
 }
 
 impl WantedBlock<'_> {
-    /// Its contents out of a run that begins at `run_offset`, in memory of their own.
-    fn contents(&self, run: &Arc<[u8]>, run_offset: u64, options: TableReadOptions) -> Result<SharedBytes> {
+    /// Where it is stored, after its handle was checked against the file's length.
+    fn range(&self) -> Result<WantedRange<'_>> {
         let file = &self.table.file;
-        let at = (self.handle.offset - run_offset) as usize;
-        let contents = file.contents(run, at, self.handle, options.verify_checksums)?;
+        Ok(WantedRange {
+            file: &*file.file,
+            number: file.number,
+            offset: self.handle.offset,
+            len: file.stored_len(self.handle)?,
+        })
+    }
+
+    /// Its contents, in memory that holds no neighbours.
+    fn contents(&self, read: &ReadRange, options: TableReadOptions) -> Result<SharedBytes> {
+        let file = &self.table.file;
+        let contents = file.contents(&read.buffer, read.at, self.handle, options.verify_checksums)?;
         let holds_neighbours = contents.backing_len() > self.handle.size as usize + BLOCK_TRAILER_LEN
-            && contents.backing_len() == run.len();
+            && contents.backing_len() == read.buffer.len();
         Ok(if holds_neighbours {
             SharedBytes::from(&*contents)
         } else {
             contents
         })
     }
-}
-
-fn runs(wanted: &[WantedBlock<'_>]) -> Result<Vec<Run>> {
-    let mut runs: Vec<Run> = Vec::with_capacity(wanted.len());
-    let mut next = 0;
-    while let Some(first) = wanted.get(next) {
-        let blocks_start = next;
-        let start = first.handle.offset;
-        let mut end = start;
-        while let Some(block) = wanted.get(next) {
-            let at = block.handle.offset;
-            let block_end = at + block.table.file.stored_len(block.handle)? as u64;
-            let joins = block.table.number() == first.table.number()
-                && at >= end
-                && at - end <= GAP_BYTES_MAX
-                && block_end - start <= RUN_BYTES_MAX;
-            if next > blocks_start && !joins {
-                break;
-            }
-            end = block_end;
-            next += 1;
-        }
-        runs.push(Run {
-            blocks: blocks_start..next,
-            buffer: zeroed((end - start) as usize),
-        });
-    }
-    Ok(runs)
 }

@@ -5,12 +5,11 @@
 //! atomic as the edits that add and remove tables. A file leaves with the last table that refers to it.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use super::file::FileMeta;
 use super::names::FileKind;
-use super::slot::Graveyard;
-use crate::blob::BlobReader;
+use super::slot::{BlobSlot, Graveyard};
 use crate::error::{Error, Result};
 
 /// What a table refers to in one blob file.
@@ -25,6 +24,7 @@ pub struct BlobRef {
 }
 
 /// A blob file. Immutable, and shared by all versions that hold it.
+#[derive(Debug)]
 pub struct BlobFile {
     /// The number in its name.
     pub number: u64,
@@ -34,8 +34,8 @@ pub struct BlobFile {
     pub records: u64,
     /// Bytes of all records.
     pub record_bytes: u64,
-    reader: OnceLock<Arc<BlobReader>>,
-    obsolete: OnceLock<Arc<Graveyard>>,
+    /// Its open reader.
+    pub reader: BlobSlot,
 }
 
 impl BlobFile {
@@ -46,52 +46,19 @@ impl BlobFile {
             file_bytes,
             records,
             record_bytes,
-            reader: OnceLock::new(),
-            obsolete: OnceLock::new(),
+            reader: BlobSlot::default(),
         }
     }
 
-    /// The open file, opened by `open` on first use.
-    #[inline]
-    pub fn reader(&self, open: impl FnOnce() -> Result<BlobReader>) -> Result<&Arc<BlobReader>> {
-        match self.reader.get() {
-            Some(reader) => Ok(reader),
-            None => {
-                let opened = Arc::new(open()?);
-                // Another thread may have been faster; both have the same file.
-                Ok(self.reader.get_or_init(|| opened))
-            }
-        }
-    }
-
-    /// As [`TableSlot::mark_obsolete`](super::TableSlot::mark_obsolete).
+    /// As [`Slot::mark_obsolete`](super::Slot::mark_obsolete).
     pub fn mark_obsolete(&self, graveyard: &Arc<Graveyard>) {
-        let _ = self.obsolete.set(Arc::clone(graveyard));
+        self.reader.mark_obsolete(graveyard, FileKind::Blob(self.number));
     }
 
     /// Whether all that is stored of the two is equal.
     pub fn same_stored(&self, other: &Self) -> bool {
         let fields = |file: &Self| [file.number, file.file_bytes, file.records, file.record_bytes];
         fields(self) == fields(other)
-    }
-}
-
-impl Drop for BlobFile {
-    fn drop(&mut self) {
-        if let Some(graveyard) = self.obsolete.get() {
-            graveyard.bury(FileKind::Blob(self.number), None);
-        }
-    }
-}
-
-impl std::fmt::Debug for BlobFile {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("BlobFile")
-            .field("number", &self.number)
-            .field("file_bytes", &self.file_bytes)
-            .field("records", &self.records)
-            .field("record_bytes", &self.record_bytes)
-            .finish_non_exhaustive()
     }
 }
 

@@ -184,7 +184,7 @@ impl Family {
             (left, left_blobs)
         };
         for file in left {
-            file.table.mark_obsolete(graveyard, file.number);
+            file.mark_obsolete(graveyard);
         }
         for blob in left_blobs {
             blob.mark_obsolete(graveyard);

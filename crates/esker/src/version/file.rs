@@ -1,10 +1,12 @@
 //! What a version knows about one SSTable.
 
 use std::cmp::Ordering;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use super::blobs::BlobRef;
-use super::slot::TableSlot;
+use super::names::FileKind;
+use super::slot::{Graveyard, TableSlot};
 use crate::error::{Error, Result};
 use crate::key::{
     KEY_LEN_MAX, KeyOrder, SEQUENCE_MAX, Sequence, TRAILER_LEN, ValueKind, pack_trailer, trailer, user_key,
@@ -142,6 +144,11 @@ impl FileMeta {
     #[inline]
     pub fn is_marked(&self) -> bool {
         self.marked.load(Relaxed)
+    }
+
+    /// As [`Slot::mark_obsolete`](super::Slot::mark_obsolete).
+    pub fn mark_obsolete(&self, graveyard: &Arc<Graveyard>) {
+        self.table.mark_obsolete(graveyard, FileKind::Table(self.number));
     }
 
     /// Checks what must hold for every file, whatever level it is in.

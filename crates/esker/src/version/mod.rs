@@ -27,6 +27,7 @@ mod names;
 mod slot;
 mod state;
 mod tables;
+mod values;
 
 pub use blobs::{BlobFile, BlobRef, BlobSet, BlobUse};
 pub use edit::{ColumnFamilyRecord, VersionEdit};
@@ -36,7 +37,7 @@ pub use file::{FileMeta, exclusive_bound};
 pub use level::Level;
 pub use levels::Version;
 pub use names::{CURRENT, CURRENT_TEMP, FileKind, LOCK};
-pub use slot::{Dead, Graveyard, TableSlot};
+pub use slot::{BlobSlot, Dead, Graveyard, Slot, TableSlot};
 pub use state::{ColumnFamilyState, VersionState};
 pub use tables::Tables;
 

@@ -1,9 +1,10 @@
-//! The open table of a file, and what becomes of the file when nobody needs it any more.
+//! The open reader of a file, and what becomes of the file when nobody needs it any more.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use super::names::FileKind;
+use crate::blob::BlobReader;
 use crate::sstable::Table;
 use crate::sync::{ArcSwapOption, AtomicBool, Mutex, Ordering};
 
@@ -55,44 +56,79 @@ impl Graveyard {
     }
 }
 
-/// The place in a file's metadata where its open table is kept, so that a read finds it without a look-up.
-#[derive(Default)]
-pub struct TableSlot {
-    open: ArcSwapOption<Table>,
-    used: AtomicBool,
-    obsolete: OnceLock<(Arc<Graveyard>, u64)>,
+/// A reader that can be kept open.
+pub trait OpenFile {
+    /// The table, if it is one: the block cache may hold blocks of it.
+    fn into_table(self: Arc<Self>) -> Option<Arc<Table>>;
 }
 
-impl TableSlot {
-    /// The open table, if there is one.
+impl OpenFile for Table {
+    fn into_table(self: Arc<Self>) -> Option<Arc<Table>> {
+        Some(self)
+    }
+}
+
+impl OpenFile for BlobReader {
+    fn into_table(self: Arc<Self>) -> Option<Arc<Table>> {
+        None
+    }
+}
+
+/// The place in a file's metadata where its open reader is kept, so that a read finds it without a look-up.
+pub struct Slot<T: OpenFile> {
+    open: ArcSwapOption<T>,
+    used: AtomicBool,
+    obsolete: OnceLock<(Arc<Graveyard>, FileKind)>,
+}
+
+/// Where an SSTable is kept open.
+pub type TableSlot = Slot<Table>;
+
+/// Where a blob file is kept open.
+pub type BlobSlot = Slot<BlobReader>;
+
+impl<T: OpenFile> Slot<T> {
+    /// The open reader, if there is one.
     #[inline]
-    pub fn get(&self) -> Option<Arc<Table>> {
-        let table = self.open.load_full();
-        if table.is_some() && !self.used.load(Ordering::Relaxed) {
-            self.used.store(true, Ordering::Relaxed);
+    pub fn get(&self) -> Option<Arc<T>> {
+        let reader = self.open.load_full();
+        if reader.is_some() {
+            self.note_use();
         }
-        table
+        reader
     }
 
-    /// Runs `body` on the open table without counting a reference, if there is one.
+    /// The open reader, if there is one, without counting as a use of it.
+    pub fn peek(&self) -> Option<Arc<T>> {
+        self.open.load_full()
+    }
+
+    /// Runs `body` on the open reader without counting a reference; gives `body` back if there is none.
     #[inline]
-    pub fn with<R>(&self, body: impl FnOnce(&Table) -> R) -> Option<R> {
-        let table = self.open.load();
-        let table = table.as_ref()?;
+    pub fn with<R, B: FnOnce(&T) -> R>(&self, body: B) -> Result<R, B> {
+        let reader = self.open.load();
+        let Some(reader) = reader.as_ref() else {
+            return Err(body);
+        };
+        self.note_use();
+        Ok(body(reader))
+    }
+
+    #[inline]
+    fn note_use(&self) {
         if !self.used.load(Ordering::Relaxed) {
             self.used.store(true, Ordering::Relaxed);
         }
-        Some(body(table))
     }
 
-    /// Keeps an opened table.
-    pub fn set(&self, table: Arc<Table>) {
+    /// Keeps an opened reader.
+    pub fn set(&self, reader: Arc<T>) {
         self.used.store(true, Ordering::Relaxed);
-        self.open.store(Some(table));
+        self.open.store(Some(reader));
     }
 
-    /// Closes the table once its last reader is done; gives it.
-    pub fn take(&self) -> Option<Arc<Table>> {
+    /// Closes the file once its last reader is done; gives what was open.
+    pub fn take(&self) -> Option<Arc<T>> {
         self.open.swap(None)
     }
 
@@ -101,27 +137,37 @@ impl TableSlot {
         self.used.swap(false, Ordering::Relaxed)
     }
 
-    /// From now on the file `number` is not part of the database; when the last version that holds it is gone, its
-    /// number goes to `graveyard`. Call only after the manifest edit that removed it is durable.
-    pub fn mark_obsolete(&self, graveyard: &Arc<Graveyard>, number: u64) {
-        let _ = self.obsolete.set((Arc::clone(graveyard), number));
+    /// From now on `file` is not part of the database; when the last version that holds it is gone, it goes to
+    /// `graveyard`. Call only after the manifest edit that removed it is durable.
+    pub fn mark_obsolete(&self, graveyard: &Arc<Graveyard>, file: FileKind) {
+        let _ = self.obsolete.set((Arc::clone(graveyard), file));
     }
 }
 
-impl Drop for TableSlot {
-    fn drop(&mut self) {
-        if let Some((graveyard, number)) = self.obsolete.get() {
-            graveyard.bury(FileKind::Table(*number), self.open.swap(None));
+impl<T: OpenFile> Default for Slot<T> {
+    fn default() -> Self {
+        Self {
+            open: ArcSwapOption::default(),
+            used: AtomicBool::default(),
+            obsolete: OnceLock::new(),
         }
     }
 }
 
-impl fmt::Debug for TableSlot {
+impl<T: OpenFile> Drop for Slot<T> {
+    fn drop(&mut self) {
+        if let Some((graveyard, file)) = self.obsolete.get() {
+            graveyard.bury(*file, self.open.swap(None).and_then(T::into_table));
+        }
+    }
+}
+
+impl<T: OpenFile> fmt::Debug for Slot<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(if self.open.load().is_some() {
-            "TableSlot(open)"
+            "Slot(open)"
         } else {
-            "TableSlot"
+            "Slot"
         })
     }
 }
