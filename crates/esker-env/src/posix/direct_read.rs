@@ -7,9 +7,11 @@ use std::cell::RefCell;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
 
 use super::aligned::{AlignedBuffer, BLOCK_BYTES, round_up};
 use super::system::read_full_at;
+use super::traffic::Traffic;
 use crate::{IoMode, RandomFile};
 
 /// The thread's buffer starts with this many bytes …
@@ -23,7 +25,10 @@ thread_local! {
 
 /// A file read with `O_DIRECT`.
 #[derive(Debug)]
-pub(super) struct DirectRandomFile(pub(super) File);
+pub(super) struct DirectRandomFile {
+    pub(super) file: File,
+    pub(super) traffic: Arc<Traffic>,
+}
 
 impl RandomFile for DirectRandomFile {
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<usize> {
@@ -54,21 +59,35 @@ impl RandomFile for DirectRandomFile {
     }
 
     fn len(&self) -> io::Result<u64> {
-        Ok(self.0.metadata()?.len())
+        Ok(self.file.metadata()?.len())
     }
 
     fn descriptor(&self) -> Option<(BorrowedFd<'_>, IoMode)> {
-        Some((self.0.as_fd(), IoMode::Direct))
+        Some((self.file.as_fd(), IoMode::Direct))
     }
 }
 
 impl DirectRandomFile {
+    /// Reads blocks; a small read at once, a large one in pieces while there are small ones.
+    fn read_aligned(&self, offset: u64, buf: &mut [u8]) -> io::Result<usize> {
+        let len = buf.len();
+        self.traffic.read(len, || {
+            let mut done = 0;
+            self.traffic.transfer(len, |from, to| {
+                let got = self.read_blocks(offset + from as u64, &mut buf[from..to])?;
+                done += got;
+                Ok::<bool, io::Error>(got == to - from)
+            })?;
+            Ok(done)
+        })
+    }
+
     /// Reads blocks. The system gives a part of a block only where the file ends, and would refuse to go on from
     /// there, so that such a read is the last.
-    fn read_aligned(&self, offset: u64, buf: &mut [u8]) -> io::Result<usize> {
+    fn read_blocks(&self, offset: u64, buf: &mut [u8]) -> io::Result<usize> {
         let mut done = 0;
         while done < buf.len() {
-            match std::os::unix::fs::FileExt::read_at(&self.0, &mut buf[done..], offset + done as u64) {
+            match std::os::unix::fs::FileExt::read_at(&self.file, &mut buf[done..], offset + done as u64) {
                 Ok(0) => break,
                 Ok(n) => {
                     done += n;
@@ -90,7 +109,7 @@ impl DirectRandomFile {
             return Ok(done);
         }
         let whole = super::aligned::round_down(done);
-        let rest = read_full_at(&self.0, offset + whole as u64, &mut buf[whole..])?;
+        let rest = read_full_at(&self.file, offset + whole as u64, &mut buf[whole..])?;
         Ok(whole + rest)
     }
 }

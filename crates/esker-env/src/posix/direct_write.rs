@@ -14,7 +14,7 @@ use std::io;
 use std::sync::Arc;
 
 use super::aligned::{AlignedBuffer, BLOCK_BYTES, round_down};
-use super::in_flight::{UnderWay, Writers};
+use super::in_flight::{UnderWay, Writers, write_in_turn};
 use super::pool::BufferPool;
 use super::system::{Poison, write_full_at};
 use crate::WriteFile;
@@ -114,7 +114,7 @@ impl DirectWriteFile {
         if let Some(buffer) = &mut self.buffer
             && whole > 0
         {
-            write_full_at(&self.file, self.base, &buffer[..whole])?;
+            write_in_turn(self.writers.traffic(), &self.file, self.base, &buffer[..whole])?;
             buffer.copy_within(whole..self.filled, 0);
             self.base += whole as u64;
             self.filled -= whole;

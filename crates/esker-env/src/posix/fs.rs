@@ -104,7 +104,8 @@ impl Fs for PosixFs {
         if mode == IoMode::Direct
             && let Some(file) = open_direct(&how, path)?
         {
-            return Ok(Arc::new(DirectRandomFile(file)));
+            let traffic = Arc::clone(self.writers.traffic());
+            return Ok(Arc::new(DirectRandomFile { file, traffic }));
         }
         Ok(Arc::new(BufferedRandomFile(how.open(path)?)))
     }

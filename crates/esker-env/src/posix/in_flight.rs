@@ -19,6 +19,7 @@ use parking_lot::{Condvar, Mutex};
 
 use super::aligned::AlignedBuffer;
 use super::system::write_full_at;
+use super::traffic::Traffic;
 
 /// Threads at most: enough to keep the device busy; more only queue there.
 const THREADS_MAX: usize = 4;
@@ -30,11 +31,12 @@ struct Job {
     buffer: AlignedBuffer,
     offset: u64,
     under_way: Arc<UnderWay>,
+    traffic: Arc<Traffic>,
 }
 
 impl Job {
     fn run(self) {
-        let result = write_full_at(&self.file, self.offset, &self.buffer);
+        let result = write_in_turn(&self.traffic, &self.file, self.offset, &self.buffer);
         self.under_way.complete(self.buffer, result);
     }
 }
@@ -57,6 +59,14 @@ struct Shared {
 #[derive(Debug, Default)]
 pub(super) struct Writers {
     shared: Arc<Shared>,
+    traffic: Arc<Traffic>,
+}
+
+/// Writes all of `data` at `offset`, in pieces while somebody reads.
+pub(super) fn write_in_turn(traffic: &Traffic, file: &File, offset: u64, data: &[u8]) -> io::Result<()> {
+    traffic.transfer(data.len(), |from, to| {
+        write_full_at(file, offset + from as u64, &data[from..to]).map(|()| true)
+    })
 }
 
 impl Drop for Writers {
@@ -67,6 +77,11 @@ impl Drop for Writers {
 }
 
 impl Writers {
+    /// What uses the device beside the threads.
+    pub(super) fn traffic(&self) -> &Arc<Traffic> {
+        &self.traffic
+    }
+
     /// Starts to write all of `buffer` at `offset`; `under_way` learns how it ended and gets the buffer back.
     pub(super) fn write(
         &self,
@@ -81,6 +96,7 @@ impl Writers {
             buffer,
             offset,
             under_way: Arc::clone(under_way),
+            traffic: Arc::clone(&self.traffic),
         };
         let mut queue = self.shared.queue.lock();
         if queue.idle <= queue.jobs.len() && queue.threads < THREADS_MAX {

@@ -8,6 +8,7 @@
 //! | `in_flight` | the threads that keep several direct writes under way |
 //! | `read_many`, `uring` | many reads at once |
 //! | `aligned`, `pool` | the aligned memory that direct I/O asks for, and its reuse |
+//! | `traffic` | small reads before large transfers |
 //! | `locked` | the front of a file in memory, where appending is a copy |
 //! | `lock` | exclusive locks |
 //! | `machine` | clock, randomness, threads |
@@ -26,6 +27,7 @@ mod read_many;
 mod system;
 #[cfg(test)]
 mod tests;
+mod traffic;
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod uring;
 
