@@ -556,5 +556,8 @@ fn merges_on_values_in_blob_files_are_folded() {
     let cost = counted(&faults, || {
         assert_eq!(multi_get(&db, &keys, &uncached()).unwrap(), expected);
     });
-    assert_eq!(cost.0, 1, "a batch of values; their blocks are in memory since the flush");
+    assert_eq!(
+        cost.0, 1,
+        "a batch of values; their blocks are in memory since the flush"
+    );
 }

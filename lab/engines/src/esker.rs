@@ -85,8 +85,8 @@ fn options(variant: &str, settings: &OpenSettings) -> Options {
         _ if variant == "buffered" => settings.memory_bytes / 2,
         Profile::Read => settings.memory_bytes * 3 / 4,
         // Jobs have buffers beside the budget, and the allocator keeps more than is in use while it changes hands: most
-        // where many threads read into the cache while others write.
-        Profile::Mixed => settings.memory_bytes / 2,
+        // where many threads read into the cache while others write, and where one writes as fast as it can.
+        Profile::Mixed | Profile::Write => settings.memory_bytes / 2,
         _ => settings.memory_bytes * 5 / 8,
     };
     let bulk = settings.profile == Profile::BulkRandom;
@@ -129,7 +129,6 @@ fn options(variant: &str, settings: &OpenSettings) -> Options {
         memtables_bytes_max: (memtable_bytes * memtables as u64).min(budget.max(16 * MIB)),
         background_io: io,
         read_io: io,
-        subcompactions_max: settings.cpus.clamp(1, 8),
         default_column_family: family,
         ..Options::default()
     }

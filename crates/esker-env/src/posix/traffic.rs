@@ -93,7 +93,11 @@ mod tests {
             assert_eq!(ranges(&traffic, 64 << 10), [(0, 64 << 10)], "as small as a read");
         });
         traffic.read(1 << 20, || {
-            assert_eq!(ranges(&traffic, 1 << 20), [(0, 1 << 20)], "large reads don't count");
+            assert_eq!(
+                ranges(&traffic, 1 << 20),
+                [(0, 1 << 20)],
+                "large reads don't count"
+            );
         });
         assert_eq!(ranges(&traffic, 1 << 20), [(0, 1 << 20)]);
     }

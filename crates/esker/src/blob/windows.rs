@@ -54,10 +54,10 @@ impl WindowOptions {
         files_max: 64,
     };
 
-    /// For compactions: windows up to 1 MiB, 16 MiB in all, 128 files.
+    /// For each key range of a compaction: windows up to 512 KiB, 6 MiB in all, 128 files.
     pub const COMPACTION: Self = Self {
-        window_bytes_max: 1 << 20,
-        total_bytes_max: 16 << 20,
+        window_bytes_max: 512 << 10,
+        total_bytes_max: 6 << 20,
         files_max: 128,
     };
 }

@@ -14,7 +14,7 @@
 //! ```
 //! Only memory is a hard bound: a writer that finds all memtables of a family waiting for their flush waits too.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 /// What background work still owes for one column family.
@@ -31,18 +31,18 @@ pub struct Debt {
     pub compaction_bytes: u64,
     /// Debt in bytes from which on it counts.
     pub compaction_bytes_soft: u64,
-    /// Dead bytes in blob files beyond those allowed, as a part of those.
-    pub blob_excess: f64,
+    /// Pressure for want of space in blob files: 0 up to the dead bytes that are allowed, 0.5 at twice as many.
+    pub blob_pressure: f64,
 }
 
 impl Debt {
-    /// 0 (none) to 1 (as much as there may be).
+    /// 0 (none) to 1 (as much as there may be), and up to 2 beyond.
     pub fn pressure(&self) -> f64 {
         let span = (self.level0_files_max as f64 - self.level0_trigger).max(1.0);
         let files = (self.level0_files - self.level0_trigger) / span;
         let soft = self.compaction_bytes_soft.max(1) as f64;
         let bytes = (self.compaction_bytes as f64 - soft) / (3.0 * soft);
-        files.max(bytes).max(self.blob_excess).clamp(0.0, 1.0)
+        files.max(bytes).max(self.blob_pressure).clamp(0.0, 2.0)
     }
 }
 
@@ -60,6 +60,8 @@ const DRAIN_START: u64 = 64 << 20;
 pub struct Admission {
     drain_bytes_per_second: AtomicU64,
     last_drain_us: AtomicU64,
+    /// Whether level 0 was due again as the last drain ended.
+    due_again: AtomicBool,
     /// Moment from which on the next byte is permitted, in microseconds.
     next_us: AtomicU64,
 }
@@ -69,16 +71,19 @@ impl Default for Admission {
         Self {
             drain_bytes_per_second: AtomicU64::new(DRAIN_START),
             last_drain_us: AtomicU64::new(0),
+            due_again: AtomicBool::new(false),
             next_us: AtomicU64::new(0),
         }
     }
 }
 
 impl Admission {
-    /// Notes that a compaction that ran from `started` to `now` took `bytes` out of level 0. `pressed`: level 0 waited
-    /// for it, so that the time since the one before is part of what it took.
-    pub fn record_drain(&self, bytes: u64, started: Duration, now: Duration, pressed: bool) {
+    /// Notes that a compaction that ran from `started` to `now` took `bytes` out of level 0, which is due again already
+    /// if `due`: it waits for the next one then, and the time until that begins is part of what that takes. Time in
+    /// which level 0 fills is not, or slow writes would make the rate low, and the rate the writes slower still.
+    pub fn record_drain(&self, bytes: u64, started: Duration, now: Duration, due: bool) {
         let now_us = now.as_micros() as u64;
+        let pressed = self.due_again.swap(due, Ordering::Relaxed);
         let previous_us = self.last_drain_us.swap(now_us, Ordering::Relaxed);
         let started_us = started.as_micros() as u64;
         let since_us = if pressed && previous_us > 0 {
@@ -135,7 +140,7 @@ mod tests {
             level0_files_max: 20,
             compaction_bytes: 0,
             compaction_bytes_soft: 1,
-            blob_excess: 0.0,
+            blob_pressure: 0.0,
         }
     }
 
@@ -162,7 +167,24 @@ mod tests {
             );
             previous = pressure;
         }
-        assert_eq!(previous, 1.0);
+        assert_eq!(debt(20.0).pressure(), 1.0);
+        assert_eq!(debt(100.0).pressure(), 2.0);
+    }
+
+    #[test]
+    fn time_in_which_level0_fills_says_nothing_of_the_drain() {
+        let admission = Admission::default();
+        let at = Duration::from_secs;
+        for i in 0..20 {
+            // A second's work every ten seconds, after which level 0 is not due.
+            admission.record_drain(100 << 20, at(10 * i + 9), at(10 * i + 10), false);
+        }
+        assert!(admission.drain_bytes_per_second() > 99 << 20);
+        for i in 20..60 {
+            // It is due each time, and waits for nine seconds.
+            admission.record_drain(100 << 20, at(10 * i + 9), at(10 * i + 10), true);
+        }
+        assert!(admission.drain_bytes_per_second() < 11 << 20);
     }
 
     /// Writers as fast as they can against a drain of 100 MB/s: the admitted rate settles at the drain rate.

@@ -231,6 +231,11 @@ impl Core {
                 blobs: view.version.blobs(),
                 emptied: picker::emptied(&view.version, &options, plan),
             };
+            let ranges_max = match blobs.emptied.is_empty() {
+                true => self.ranges_for(plan),
+                // Who moves values waits for the device for most of the time.
+                false => (2 * self.ranges_for(plan)).min(self.options.subcompactions_max),
+            };
             let job = Job {
                 plan,
                 version: &view.version,
@@ -239,7 +244,7 @@ impl Core {
                 tables: &self.tables,
                 output: self.output_context(&options, plan.level_out, Some(blobs)),
                 spawn: &*self.env.spawn,
-                ranges_max: self.ranges_for(plan),
+                ranges_max,
                 stop: &self.closed,
             };
             let written = compaction::run(&job)?;
@@ -256,9 +261,14 @@ impl Core {
             .filter(|(level, _)| *level == 0 && plan.level_out > 0)
             .map(|(_, file)| file.size_bytes + file.blob_bytes())
             .sum();
-        if drained > 0 {
+        // A move takes no time, and says nothing of the next merge.
+        if drained > 0 && plan.kind == PlanKind::Merge {
+            let (view, options) = (family.view(), family.options());
+            let version = &view.version;
+            let due = picker::level0_due_files(version, &options, &picker::level_targets(version, &options));
+            let is_due = version.level(0).len() as f64 >= due;
             self.admission
-                .record_drain(drained, started, self.env.clock.now(), family.pressure() > 0.0);
+                .record_drain(drained, started, self.env.clock.now(), is_due);
         }
         self.share_memory();
         Ok(())
@@ -387,10 +397,11 @@ impl Core {
     pub(super) fn update_pressure(&self, family: &Family) {
         let options = family.options();
         if options.compaction_style == CompactionStyle::Manual {
-            family.set_pressure(0.0);
+            family.clear_pressure();
             return;
         }
-        family.set_pressure(debt_of(&family.view().version, &options).pressure());
+        let pressure = debt_of(&family.view().version, &options).pressure();
+        family.set_pressure(pressure, self.env.clock.now());
     }
 
     fn job_failed(&self, error: crate::error::Error, lane: Lane) {
@@ -437,7 +448,7 @@ fn debt_of(version: &Version, options: &ColumnFamilyOptions) -> Debt {
         level0_files_max: options.level0_files_max,
         compaction_bytes: picker::estimate_coming_debt(version, options),
         compaction_bytes_soft: options.level_base_bytes.saturating_mul(16),
-        blob_excess: picker::blob_excess(version, options),
+        blob_pressure: picker::blob_pressure(version, options),
     }
 }
 

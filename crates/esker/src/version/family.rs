@@ -15,7 +15,9 @@
 //! `version/loom.rs` explores all of this.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use super::pressure::Pressure;
 use super::slot::Graveyard;
 use super::{FileMeta, Version, VersionEdit};
 use crate::error::Result;
@@ -104,8 +106,8 @@ pub struct Family {
     view: ArcSwap<View>,
     change: Mutex<()>,
     dropped: AtomicBool,
-    /// Pressure on its writers, as the bits of an `f64`; kept by background work.
-    pressure: AtomicU64,
+    /// Pressure on its writers; kept by background work.
+    pressure: Pressure,
 }
 
 impl Family {
@@ -129,7 +131,7 @@ impl Family {
             }),
             change: Mutex::new(()),
             dropped: AtomicBool::new(false),
-            pressure: AtomicU64::new(0),
+            pressure: Pressure::default(),
         }
     }
 
@@ -223,11 +225,16 @@ impl Family {
 
     /// How hard its debt presses on writers, 0 to 1.
     pub fn pressure(&self) -> f64 {
-        f64::from_bits(self.pressure.load(Ordering::Relaxed))
+        self.pressure.get()
     }
 
-    /// Sets the pressure.
-    pub fn set_pressure(&self, pressure: f64) {
-        self.pressure.store(pressure.to_bits(), Ordering::Relaxed);
+    /// Sets the pressure from `now` on.
+    pub fn set_pressure(&self, pressure: f64, now: Duration) {
+        self.pressure.set(pressure, now);
+    }
+
+    /// There is no pressure.
+    pub fn clear_pressure(&self) {
+        self.pressure.clear();
     }
 }

@@ -24,6 +24,7 @@ mod levels;
 mod loom;
 pub mod manifest;
 mod names;
+mod pressure;
 mod slot;
 mod state;
 mod tables;

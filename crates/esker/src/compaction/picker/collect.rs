@@ -17,17 +17,42 @@ use crate::options::ColumnFamilyOptions;
 use crate::version::{BlobUse, FileMeta, Version};
 
 /// Dead bytes, as a part of those allowed, that a merge at the bottom leaves if it can.
-const LEAVE_IN_PASSING: f64 = 0.6;
+const LEAVE_IN_PASSING: f64 = 0.9;
+
+/// Bytes of values that a merge may move beside those that come from above.
+const MOVED_MIN: u64 = 16 << 20;
+
+/// And bytes that it moves at most, however much comes from above.
+const MOVED_MAX: u64 = 256 << 20;
 
 /// Rows whose values are moved bring at least so many bytes with them; fewer aren't worth a new file.
 const BYTES_MIN: u64 = 1 << 20;
 
+/// What is surely dead, as a part of what is allowed by the rows alone, may be so much however many rows are in doubt.
+const CERTAIN_PART: u64 = 4;
+
 /// Dead bytes in the blob files, and how many there may be.
+///
+/// Each row above the lowest level with data may hide another one that no merge has met yet, whose value then is dead
+/// though a table refers to it. So the rows of the lowest level alone are taken for live, and the others for garbage
+/// that can't be collected: what can be has to make room for it, down to a quarter of what would be allowed without it.
 fn dead_and_allowed(version: &Version, options: &ColumnFamilyOptions) -> (u64, u64) {
-    let live = version.blobs().live_bytes();
-    let dead = version.blobs().file_bytes().saturating_sub(live);
+    let referred = version.blobs().live_bytes();
+    let dead = version.blobs().file_bytes().saturating_sub(referred);
     let percent = u64::from(options.blob_space_percent.saturating_sub(100));
-    (dead, (live / 100).saturating_mul(percent))
+    let part = |bytes: u64| (bytes / 100).saturating_mul(percent);
+    let in_doubt = bytes_above_lowest(version);
+    let allowed = part(referred.saturating_sub(in_doubt)).saturating_sub(in_doubt);
+    (dead, allowed.max(part(referred) / CERTAIN_PART))
+}
+
+/// Bytes of records that rows above the lowest level with data point to. O(tables there).
+fn bytes_above_lowest(version: &Version) -> u64 {
+    let lowest = (0..version.level_count())
+        .rev()
+        .find(|&level| !version.level(level).is_empty());
+    let above = (0..lowest.unwrap_or(0)).flat_map(|level| version.level(level).files());
+    above.map(|file| file.blob_bytes()).fold(0, u64::saturating_add)
 }
 
 /// How far the dead bytes in blob files are beyond what is allowed: 1.0 is twice what is allowed, 0.0 is within. A few
@@ -38,8 +63,16 @@ pub fn blob_excess(version: &Version, options: &ColumnFamilyOptions) -> f64 {
     dead.saturating_sub(allowed) as f64 / allowed.max(1) as f64
 }
 
-/// Numbers of the files to empty, ascending, so that about `part` of the allowed dead bytes are left.
-fn files_to_empty(version: &Version, options: &ColumnFamilyOptions, part: f64) -> Vec<u64> {
+/// How much the dead bytes ask for slower writes: nothing up to what is allowed, 0.5 at twice that, and 0.75 at
+/// most, which is half of the rate at which merges take rows down: slow enough for them to win, and no standstill. A
+/// burst is let through and collected behind; writes that never end come to the rate at which space is given back.
+pub fn blob_pressure(version: &Version, options: &ColumnFamilyOptions) -> f64 {
+    (blob_excess(version, options) / 2.0).min(0.75)
+}
+
+/// Numbers of the files to empty, ascending, so that about `part` of the allowed dead bytes are left; no more of them than
+/// have `moved_max` live bytes together, but one.
+fn files_to_empty(version: &Version, options: &ColumnFamilyOptions, part: f64, moved_max: u64) -> Vec<u64> {
     let (mut dead, allowed) = dead_and_allowed(version, options);
     let goal = (allowed as f64 * part) as u64;
     let mut files: Vec<&BlobUse> = version
@@ -48,9 +81,10 @@ fn files_to_empty(version: &Version, options: &ColumnFamilyOptions, part: f64) -
         .filter(|blob| blob.live_bytes < blob.file.record_bytes)
         .collect();
     files.sort_by(|a, b| a.live_ratio().total_cmp(&b.live_ratio()));
-    let mut numbers = Vec::new();
+    let (mut numbers, mut moved) = (Vec::new(), 0_u64);
     for blob in files {
-        if dead <= goal {
+        moved = moved.saturating_add(blob.live_bytes);
+        if dead <= goal || (moved > moved_max && !numbers.is_empty()) {
             break;
         }
         dead = dead.saturating_sub(blob.file.file_bytes.saturating_sub(blob.live_bytes));
@@ -65,7 +99,16 @@ pub fn emptied(version: &Version, options: &ColumnFamilyOptions, plan: &Plan) ->
     if !plan.bottommost || version.blobs().is_empty() {
         return Vec::new();
     }
-    let files = files_to_empty(version, options, LEAVE_IN_PASSING);
+    // As much is moved as comes from above, or the next ones would wait too long for this one.
+    let from_above = plan.files().filter(|(level, _)| *level < plan.level_out);
+    let moved_max = match plan.reason {
+        Reason::BlobSpace | Reason::Manual | Reason::Bulk => u64::MAX,
+        _ => from_above
+            .map(|(_, table)| table.blob_bytes())
+            .fold(MOVED_MIN, u64::saturating_add)
+            .min(MOVED_MAX),
+    };
+    let files = files_to_empty(version, options, LEAVE_IN_PASSING, moved_max);
     let bytes: u64 = plan.files().map(|(_, table)| bytes_in(table, &files)).sum();
     if bytes < BYTES_MIN && plan.reason != Reason::BlobSpace {
         return Vec::new();
@@ -82,7 +125,7 @@ pub(super) fn pick_collect(
     if version.blobs().is_empty() || blob_excess(version, options) <= 0.0 {
         return None;
     }
-    let files = files_to_empty(version, options, LEAVE_IN_PASSING);
+    let files = files_to_empty(version, options, LEAVE_IN_PASSING, u64::MAX);
     pick_where(version, options, context, Reason::BlobSpace, |table| {
         bytes_in(table, &files) > 0
     })

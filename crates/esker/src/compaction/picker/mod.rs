@@ -40,7 +40,7 @@ mod splitter;
 #[cfg(test)]
 mod tests;
 
-pub use collect::{blob_excess, emptied};
+pub use collect::{blob_excess, blob_pressure, emptied};
 pub use conflict::{PickerContext, RunningJob};
 pub use levels::{
     LevelScore, LevelTargets, estimate_coming_debt, estimate_debt, level_targets, level0_due_files, scores,
