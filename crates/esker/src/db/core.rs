@@ -205,7 +205,7 @@ impl Core {
         if self.options.read_only {
             0
         } else {
-            self.options.wal_memory_bytes
+            self.wal.memory_bytes_max()
         }
     }
 

@@ -239,6 +239,16 @@ impl WalSegments {
         self.state.lock().locked_bytes()
     }
 
+    /// Memory that segments may come to take: none where not one fits, or where none can be locked.
+    pub fn memory_bytes_max(&self) -> u64 {
+        let none_fits = self.settings.memory_bytes < self.settings.segment_bytes;
+        if none_fits || self.state.lock().locking_refused {
+            0
+        } else {
+            self.settings.memory_bytes
+        }
+    }
+
     /// Segments kept for reuse.
     pub fn idle_count(&self) -> usize {
         self.state.lock().idle.len()
@@ -402,6 +412,7 @@ mod tests {
         }
         assert_eq!(segments.live_bytes(), 4 * (64 + 2 * 111));
         assert_eq!(segments.locked_bytes(), 0, "new files");
+        assert_eq!(segments.memory_bytes_max(), 20_000);
         assert_eq!(release(&segments, 4).unwrap(), 3);
         assert_eq!(segments.locked_bytes(), 20_000);
         assert_eq!((segments.idle_count(), segments.live().len()), (2, 1));

@@ -39,11 +39,14 @@ const CERTAIN_PART: u64 = 4;
 fn dead_and_allowed(version: &Version, options: &ColumnFamilyOptions) -> (u64, u64) {
     let referred = version.blobs().live_bytes();
     let dead = version.blobs().file_bytes().saturating_sub(referred);
-    let percent = u64::from(options.blob_space_percent.saturating_sub(100));
-    let part = |bytes: u64| (bytes / 100).saturating_mul(percent);
     let in_doubt = bytes_above_lowest(version);
-    let allowed = part(referred.saturating_sub(in_doubt)).saturating_sub(in_doubt);
-    (dead, allowed.max(part(referred) / CERTAIN_PART))
+    let allowed = part_of(referred.saturating_sub(in_doubt), options).saturating_sub(in_doubt);
+    (dead, allowed.max(part_of(referred, options) / CERTAIN_PART))
+}
+
+/// How many bytes may be dead beside `live` ones.
+fn part_of(live: u64, options: &ColumnFamilyOptions) -> u64 {
+    (live / 100).saturating_mul(u64::from(options.blob_space_percent.saturating_sub(100)))
 }
 
 /// Bytes of records that rows above the lowest level with data point to. O(tables there).
@@ -63,11 +66,18 @@ pub fn blob_excess(version: &Version, options: &ColumnFamilyOptions) -> f64 {
     dead.saturating_sub(allowed) as f64 / allowed.max(1) as f64
 }
 
-/// How much the dead bytes ask for slower writes: nothing up to what is allowed, 0.5 at twice that, and 0.75 at
-/// most, which is half of the rate at which merges take rows down: slow enough for them to win, and no standstill. A
-/// burst is let through and collected behind; writes that never end come to the rate at which space is given back.
+/// How much the want of space asks for slower writes: nothing while all that is or may be dead is within what is
+/// allowed, 0.5 at twice that, and 0.75 at most, which is half of the rate at which merges take rows down: slow enough for
+/// them to win, and no standstill. A burst is let through and collected behind; writes that never end come to the rate at
+/// which space is given back.
 pub fn blob_pressure(version: &Version, options: &ColumnFamilyOptions) -> f64 {
-    (blob_excess(version, options) / 2.0).min(0.75)
+    let referred = version.blobs().live_bytes();
+    let in_doubt = bytes_above_lowest(version);
+    let garbage = version.blobs().file_bytes().saturating_sub(referred) + in_doubt;
+    let allowed = part_of(referred.saturating_sub(in_doubt), options)
+        .max(options.memtable_bytes.saturating_mul(2))
+        .max(1);
+    (0.5 * (garbage as f64 / allowed as f64) - 0.5).clamp(0.0, 0.75)
 }
 
 /// Numbers of the files to empty, ascending, so that about `part` of the allowed dead bytes are left; no more of them than

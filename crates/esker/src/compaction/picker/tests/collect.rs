@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use super::check::check;
 use crate::compaction::picker::collect::pick_collect;
 use crate::compaction::picker::{
-    InputLevel, PickerContext, Plan, PlanKind, Reason, blob_excess, emptied, pick,
+    InputLevel, PickerContext, Plan, PlanKind, Reason, blob_excess, blob_pressure, emptied, pick,
 };
 use crate::key::{KeyOrder, ValueKind, internal_key};
 use crate::options::ColumnFamilyOptions;
@@ -131,6 +131,11 @@ fn rows_that_may_hide_others_leave_less_room_for_garbage() {
     // However many are in doubt, a quarter of half of what is referred to.
     assert_eq!(blob_excess(&with_above(100, 25), &options(150)), 0.0);
     assert_eq!(blob_excess(&with_above(100, 50), &options(150)), 1.0);
+    // Writers are slowed by both together: 50 MiB are allowed, 65, 100 and 200 may be dead.
+    assert_eq!(blob_pressure(&with_above(20, 30), &options(150)), 0.0);
+    assert!((blob_pressure(&with_above(20, 45), &options(150)) - 0.15).abs() < 0.001);
+    assert_eq!(blob_pressure(&with_above(20, 80), &options(150)), 0.5);
+    assert_eq!(blob_pressure(&with_above(20, 180), &options(150)), 0.75);
     // With a single level nothing is hidden.
     let alone = version(vec![vec![table(1, (0, 9), &[(5, 100 * MIB)])]], &[(5, 150 * MIB)]);
     assert_eq!(blob_excess(&alone, &options(150)), 0.0);
