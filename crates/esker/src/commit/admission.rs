@@ -55,6 +55,10 @@ const WAIT_MAX: Duration = Duration::from_millis(100);
 /// Assumed drain rate before one was measured, in bytes a second.
 const DRAIN_START: u64 = 64 << 20;
 
+/// No single drain counts for more than this, in bytes a second: a move takes no time, and must not let writers outrun the
+/// merges that come after it.
+const SAMPLE_MAX: u64 = 1 << 30;
+
 /// The controller of one database. `delay` is for the leader alone; the drain rate is told by compaction threads.
 #[derive(Debug)]
 pub struct Admission {
@@ -92,7 +96,7 @@ impl Admission {
             started_us
         };
         let elapsed_us = now_us.saturating_sub(since_us).max(1);
-        let sample = bytes.saturating_mul(1_000_000) / elapsed_us;
+        let sample = (bytes.saturating_mul(1_000_000) / elapsed_us).min(SAMPLE_MAX);
         let old = self.drain_bytes_per_second.load(Ordering::Relaxed);
         // One part in four: a few compactions decide, a single odd one does not.
         self.drain_bytes_per_second
@@ -185,6 +189,10 @@ mod tests {
             admission.record_drain(100 << 20, at(10 * i + 9), at(10 * i + 10), true);
         }
         assert!(admission.drain_bytes_per_second() < 11 << 20);
+        for i in 600..620 {
+            admission.record_drain(100 << 30, at(i), at(i), false);
+        }
+        assert!(admission.drain_bytes_per_second() <= SAMPLE_MAX, "moves");
     }
 
     /// Writers as fast as they can against a drain of 100 MB/s: the admitted rate settles at the drain rate.

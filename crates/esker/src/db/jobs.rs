@@ -261,8 +261,7 @@ impl Core {
             .filter(|(level, _)| *level == 0 && plan.level_out > 0)
             .map(|(_, file)| file.size_bytes + file.blob_bytes())
             .sum();
-        // A move takes no time, and says nothing of the next merge.
-        if drained > 0 && plan.kind == PlanKind::Merge {
+        if drained > 0 {
             let (view, options) = (family.view(), family.options());
             let version = &view.version;
             let due = picker::level0_due_files(version, &options, &picker::level_targets(version, &options));
