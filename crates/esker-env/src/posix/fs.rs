@@ -146,6 +146,7 @@ impl Fs for PosixFs {
     }
 
     fn read_many(&self, reads: &mut [BatchRead<'_>]) {
-        self.readers.read_many(reads, &self.pool);
+        let read = || self.readers.read_many(reads, &self.pool);
+        self.writers.traffic().read_small(read);
     }
 }

@@ -32,6 +32,12 @@ impl Traffic {
         if bytes > SMALL_BYTES {
             return read();
         }
+        self.read_small(read)
+    }
+
+    /// Runs what is a small read, or a batch of them, however many bytes they have together.
+    #[inline]
+    pub(super) fn read_small<R>(&self, read: impl FnOnce() -> R) -> R {
         self.reads.fetch_add(1, Ordering::Relaxed);
         let result = read();
         self.reads.fetch_sub(1, Ordering::Relaxed);
@@ -92,6 +98,7 @@ mod tests {
             );
             assert_eq!(ranges(&traffic, 64 << 10), [(0, 64 << 10)], "as small as a read");
         });
+        traffic.read_small(|| assert_eq!(ranges(&traffic, 256 << 10).len(), 2));
         traffic.read(1 << 20, || {
             assert_eq!(
                 ranges(&traffic, 1 << 20),

@@ -12,6 +12,8 @@
 //!     +---------------
 //!      0      0.5    1
 //! ```
+//! The pressure is an average over some seconds (`version/pressure.rs`), as debt comes and goes with each job.
+//!
 //! Only memory is a hard bound: a writer that finds all memtables of a family waiting for their flush waits too.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -24,7 +26,7 @@ pub struct Debt {
     pub level0_files: f64,
     /// Files at which level 0 is compacted.
     pub level0_trigger: f64,
-    /// Files at which writes are held to a tenth of the drain rate.
+    /// Files at which writes are held to half of the drain rate, and to a tenth if it lasts.
     pub level0_files_max: usize,
     /// Bytes that compactions have still to write to bring every level to its target and level 0 down; must not jump
     /// when level 0 becomes due.

@@ -262,12 +262,9 @@ impl Core {
             .map(|(_, file)| file.size_bytes + file.blob_bytes())
             .sum();
         if drained > 0 {
-            let (view, options) = (family.view(), family.options());
-            let version = &view.version;
-            let due = picker::level0_due_files(version, &options, &picker::level_targets(version, &options));
-            let is_due = version.level(0).len() as f64 >= due;
+            let due = picker::level0_is_due(&family.view().version, &family.options());
             self.admission
-                .record_drain(drained, started, self.env.clock.now(), is_due);
+                .record_drain(drained, started, self.env.clock.now(), due);
         }
         self.share_memory();
         Ok(())
@@ -443,7 +440,7 @@ fn debt_of(version: &Version, options: &ColumnFamilyOptions) -> Debt {
     let busy = |file: &Arc<FileMeta>| if file.is_being_compacted() { 0.5 } else { 1.0 };
     Debt {
         level0_files: version.level(0).files().iter().map(busy).sum(),
-        level0_trigger: picker::level0_due_files(version, options, &picker::level_targets(version, options)),
+        level0_trigger: picker::level0_due_files(version, options),
         level0_files_max: options.level0_files_max,
         compaction_bytes: picker::estimate_coming_debt(version, options),
         compaction_bytes_soft: options.level_base_bytes.saturating_mul(16),

@@ -6,11 +6,9 @@
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
-use esker_env::CreateOptions;
-
 use super::OutputContext;
 use crate::blob::{BlobPointer, BlobWriter};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::version::{BlobFile, FileKind};
 
 /// A blob file is ended at this size, unless the database is so large that there would be too many.
@@ -106,17 +104,7 @@ impl<'a> BlobOutput<'a> {
 fn create(context: &OutputContext<'_>, made: &mut Vec<PathBuf>) -> Result<Current> {
     let number = context.next_file_number.fetch_add(1, Ordering::Relaxed);
     let path = FileKind::Blob(number).path(context.dir);
-    let create = CreateOptions {
-        mode: context.io,
-        preallocate_bytes: 0,
-        buffer_bytes: 1 << 20,
-        ..CreateOptions::default()
-    };
-    let file = context
-        .env
-        .fs
-        .create(&path, create)
-        .map_err(|error| Error::io("can't create a blob file", error).in_file(&path))?;
+    let file = context.create(&path, "a blob file")?;
     made.push(path.clone());
     let compression = context.options.blob_compression;
     let writer = BlobWriter::new(file, &path, context.database_id, number, compression)?;

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use esker_env::{CreateOptions, Env, IoMode};
+use esker_env::{CreateOptions, Env, IoMode, WriteFile};
 
 use super::Throttle;
 use super::values::{BlobInputs, Values};
@@ -78,6 +78,19 @@ pub struct OutputContext<'a> {
     pub cache: Option<&'a Arc<BlockCache>>,
     /// Counters.
     pub metrics: &'a Arc<Metrics>,
+}
+
+impl OutputContext<'_> {
+    /// Creates a file to be written from front to end; `what` it is, for the message of an error.
+    pub(super) fn create(&self, path: &Path, what: &str) -> Result<Box<dyn WriteFile>> {
+        let options = CreateOptions {
+            mode: self.io,
+            buffer_bytes: 1 << 20,
+            ..CreateOptions::default()
+        };
+        let created = self.env.fs.create(path, options);
+        created.map_err(|error| Error::io(format!("can't create {what}"), error).in_file(path))
+    }
 }
 
 /// What a flush or a compaction wrote.
@@ -226,17 +239,7 @@ impl<'a> Outputs<'a> {
         let context = self.context;
         let number = context.next_file_number.fetch_add(1, Ordering::Relaxed);
         let path = FileKind::Table(number).path(context.dir);
-        let create = CreateOptions {
-            mode: context.io,
-            preallocate_bytes: 0,
-            buffer_bytes: 1 << 20,
-            ..CreateOptions::default()
-        };
-        let file = context
-            .env
-            .fs
-            .create(&path, create)
-            .map_err(|error| Error::io("can't create an SSTable", error).in_file(&path))?;
+        let file = context.create(&path, "an SSTable")?;
         self.made.push(number);
         let created = context.env.clock.unix_seconds();
         let options = TableOptions {

@@ -23,19 +23,11 @@ struct State {
 }
 
 /// The pressure of one family.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Pressure {
+    /// The bits of an `f64`.
     smooth: AtomicU64,
     state: Mutex<State>,
-}
-
-impl Default for Pressure {
-    fn default() -> Self {
-        Self {
-            smooth: AtomicU64::new(0),
-            state: Mutex::default(),
-        }
-    }
 }
 
 impl Pressure {

@@ -3,7 +3,7 @@
 //! Space in a blob file is given back when the last row that points into it is gone. What is dead in the files may come
 //! to the part of what is live that `blob_space_percent` allows. Two ways lead there:
 //! - *in passing*: a merge at the bottom reads every row of its range anyway, and moves those values to a new file that
-//!   lie in the files with the least life in them ([`emptied`]). Under steady writes this is all that happens;
+//!   lie in the files with the least life in them ([`emptied`]). Under steady writes most of it happens so;
 //! - *on purpose*: where more is dead than is allowed, tables that point into those files are rewritten though
 //!   nothing else calls for it ([`pick_collect`]).
 //!
@@ -60,7 +60,7 @@ fn bytes_above_lowest(version: &Version) -> u64 {
 
 /// How far the dead bytes in blob files are beyond what is allowed: 1.0 is twice what is allowed, 0.0 is within. A few
 /// MiB are always allowed.
-pub fn blob_excess(version: &Version, options: &ColumnFamilyOptions) -> f64 {
+pub(super) fn blob_excess(version: &Version, options: &ColumnFamilyOptions) -> f64 {
     let (dead, allowed) = dead_and_allowed(version, options);
     let allowed = allowed.max(options.memtable_bytes.saturating_mul(2));
     dead.saturating_sub(allowed) as f64 / allowed.max(1) as f64

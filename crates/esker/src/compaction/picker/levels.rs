@@ -110,7 +110,7 @@ pub(super) fn scores_with(
             });
             let target = targets.bytes[level];
             let score = if level == 0 {
-                fill_of(count, bytes, level0_due_files(version, options, targets), options)
+                fill_of(count, bytes, due_files(version, options, targets), options)
             } else if bytes == 0 {
                 0.0
             } else if target == 0 {
@@ -151,7 +151,7 @@ pub(super) fn scores_with(
 /// An estimate: overlap is taken to be uniform. O(levels).
 pub fn estimate_debt(version: &Version, options: &ColumnFamilyOptions) -> u64 {
     let level0 = version.level(0);
-    let due = level0_fill(version, options) >= 1.0;
+    let due = level0_is_due(version, options);
     debt_with_level0(
         version,
         options,
@@ -171,14 +171,23 @@ pub fn estimate_coming_debt(version: &Version, options: &ColumnFamilyOptions) ->
 /// How full level 0 is; from 1.0 on it is compacted.
 fn level0_fill(version: &Version, options: &ColumnFamilyOptions) -> f64 {
     let level0 = version.level(0);
-    let due = level0_due_files(version, options, &level_targets(version, options));
+    let due = level0_due_files(version, options);
     fill_of(level0.len(), level0.size_bytes(), due, options)
+}
+
+/// Whether level 0 is to be compacted.
+pub fn level0_is_due(version: &Version, options: &ColumnFamilyOptions) -> bool {
+    level0_fill(version, options) >= 1.0
 }
 
 /// Files from which on level 0 is compacted: `level0_compaction_trigger`, or up to twice as many where they are small
 /// against the level that they go to. All keys of that level are in their way as a rule, so a merge costs what that
 /// level holds, however little comes down; and with values in blob files very little does. Changes smoothly with sizes.
-pub fn level0_due_files(version: &Version, options: &ColumnFamilyOptions, targets: &LevelTargets) -> f64 {
+pub fn level0_due_files(version: &Version, options: &ColumnFamilyOptions) -> f64 {
+    due_files(version, options, &level_targets(version, options))
+}
+
+fn due_files(version: &Version, options: &ColumnFamilyOptions, targets: &LevelTargets) -> f64 {
     let trigger = options.level0_compaction_trigger.max(1) as f64;
     let level0 = version.level(0);
     if level0.is_empty() {

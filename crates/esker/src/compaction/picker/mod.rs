@@ -40,10 +40,11 @@ mod splitter;
 #[cfg(test)]
 mod tests;
 
-pub use collect::{blob_excess, blob_pressure, emptied};
+pub use collect::{blob_pressure, emptied};
 pub use conflict::{PickerContext, RunningJob};
 pub use levels::{
-    LevelScore, LevelTargets, estimate_coming_debt, estimate_debt, level_targets, level0_due_files, scores,
+    LevelScore, LevelTargets, estimate_coming_debt, estimate_debt, level_targets, level0_due_files,
+    level0_is_due, scores,
 };
 pub use manual::{RangeCursor, RangeStep, plan_bulk, plan_range};
 pub use plan::{InputLevel, Plan, PlanKind, Reason};

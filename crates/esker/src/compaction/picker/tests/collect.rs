@@ -6,9 +6,9 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use super::check::check;
-use crate::compaction::picker::collect::pick_collect;
+use crate::compaction::picker::collect::{blob_excess, pick_collect};
 use crate::compaction::picker::{
-    InputLevel, PickerContext, Plan, PlanKind, Reason, blob_excess, blob_pressure, emptied, pick,
+    InputLevel, PickerContext, Plan, PlanKind, Reason, blob_pressure, emptied, pick,
 };
 use crate::key::{KeyOrder, ValueKind, internal_key};
 use crate::options::ColumnFamilyOptions;
