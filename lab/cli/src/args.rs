@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use esker_lab_core::data::KEY_BYTES_MIN;
 use esker_lab_core::engine::Compression;
 use esker_lab_core::size;
 use esker_lab_engines::Libraries;
@@ -136,6 +137,10 @@ pub struct RunArgs {
     /// Rows to load [default: by scale]
     #[arg(long)]
     pub rows: Option<u64>,
+
+    /// Length of keys, in bytes: ten digits, zeros before them. db_bench's default is 16
+    #[arg(long, default_value_t = KEY_BYTES_MIN)]
+    pub key_bytes: usize,
 
     /// Length of values, in bytes
     #[arg(long, default_value_t = 800)]

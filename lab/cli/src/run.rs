@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use esker_lab_core::cgroup::Group;
-use esker_lab_core::data::KEY_BYTES;
+use esker_lab_core::data::KEY_BYTES_MIN;
 use esker_lab_core::engine::Compression;
 use esker_lab_core::machine::Machine;
 use esker_lab_core::schema::{Row, Run, SCHEMA, Settings};
@@ -37,10 +37,11 @@ fn tests(args: &RunArgs) -> Result<Vec<&'static Test>> {
 
 /// The numbers of this run; each test's specification differs only in its name.
 fn spec(args: &RunArgs) -> Result<Spec> {
-    let sizes = Scale::from(args.scale).sizes(args.value_bytes, args.memory);
+    let sizes = Scale::from(args.scale).sizes(args.key_bytes.saturating_add(args.value_bytes), args.memory);
     let spec = Spec {
         test: String::new(),
         rows: args.rows.unwrap_or(sizes.rows),
+        key_bytes: args.key_bytes,
         value_bytes: args.value_bytes,
         compressibility: 0.5,
         seed: args.seed,
@@ -83,6 +84,9 @@ fn rerun(args: &RunArgs, spec: &Spec, choice: &Choice<'_>) -> String {
         spec.compression.name(),
         spec.seed,
     );
+    if spec.key_bytes != KEY_BYTES_MIN {
+        command.push_str(&format!(" --key-bytes {}", spec.key_bytes));
+    }
     if spec.value_bytes != 800 {
         command.push_str(&format!(" --value-bytes {}", spec.value_bytes));
     }
@@ -249,7 +253,7 @@ fn settings(args: &RunArgs, spec: &Spec) -> Settings {
         suite: "flash".into(),
         scale: scale_name(args.scale).into(),
         rows: spec.rows,
-        key_bytes: KEY_BYTES,
+        key_bytes: spec.key_bytes,
         value_bytes: spec.value_bytes,
         compressibility: spec.compressibility,
         memory_bytes: spec.memory_bytes,

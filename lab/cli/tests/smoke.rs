@@ -140,6 +140,16 @@ fn mistakes_are_answered_with_what_to_do() {
             2,
             "make dropin",
         ),
+        (
+            vec!["run", "flash", "--engines", "memory", "--key-bytes", "9"],
+            2,
+            "keys of 9 bytes: from 10",
+        ),
+        (
+            vec!["run", "flash", "--engines", "memory", "--key-bytes", "65537"],
+            2,
+            "to 64 KiB",
+        ),
         (vec!["compare", "no.json", "no.json"], 1, "no.json"),
         (vec!["report", "no-such-folder"], 1, "no-such-folder"),
     ] {

@@ -1,6 +1,7 @@
 //! The rows: keys, values that prove themselves, and reproducible random choices.
 //!
-//! A key is the row's number in decimal, zero-padded to ten digits, so numeric order is byte order. A value is
+//! A key is the row's number in decimal, zero-padded to the run's length of keys (ten digits at least), so numeric
+//! order is byte order. [`Keys`] is the one place that makes keys. A value is
 //! eight bytes of row number, eight bytes of version (0 from the load, `i + 1` from the `i`-th later write),
 //! then a slice out of a fixed pool whose place is a hash of both. So a value read back says which write it
 //! claims to be, all of its bytes are checked against that claim, and making one costs a memory copy.
@@ -8,8 +9,11 @@
 //! The pool is what db_bench's generator makes: pieces of 100 bytes, each a random part repeated to give the wanted
 //! compressibility.
 
-/// Length of every key, in bytes, as in the report.
-pub const KEY_BYTES: usize = 10;
+/// Digits of a row's number in its key, and so the shortest key, in bytes: the report's.
+pub const KEY_BYTES_MIN: usize = 10;
+
+/// The longest key, in bytes: what Esker takes.
+pub const KEY_BYTES_MAX: usize = 64 << 10;
 
 /// Rows there can be at most: ten digits.
 pub const ROWS_MAX: u64 = 10_000_000_000;
@@ -20,8 +24,37 @@ pub const VALUE_BYTES_MIN: usize = 16;
 const POOL_BYTES: usize = 1 << 20;
 const PIECE_BYTES: usize = 100;
 
-/// A key's bytes.
-pub type Key = [u8; KEY_BYTES];
+/// What all rows of a run follow from.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Dataset {
+    /// Rows of the loaded database.
+    pub rows: u64,
+    /// How keys are made.
+    pub keys: Keys,
+    /// Length of values, in bytes.
+    pub value_bytes: usize,
+    /// Share of its size that a value compresses to.
+    pub compressibility: f64,
+    /// Seed of the values.
+    pub seed: u64,
+}
+
+impl Dataset {
+    /// Key and value bytes of a row.
+    pub fn row_bytes(&self) -> u64 {
+        (self.keys.key_bytes + self.value_bytes) as u64
+    }
+
+    /// Key and value bytes of all rows.
+    pub fn bytes(&self) -> u64 {
+        self.rows.saturating_mul(self.row_bytes())
+    }
+
+    /// The maker of its values.
+    pub fn values(&self) -> Values {
+        Values::new(self.seed, self.value_bytes, self.compressibility)
+    }
+}
 
 /// Mixes a number into one that looks random (the finalizer of SplitMix64); a bijection.
 #[inline]
@@ -39,36 +72,74 @@ pub fn pick(seed: u64, i: u64, n: u64) -> u64 {
     ((u128::from(mix(seed ^ mix(i))) * u128::from(n)) >> 64) as u64
 }
 
-/// Writes row number `row` (below [`ROWS_MAX`]) as a key.
-#[inline]
-pub fn write_key(row: u64, key: &mut Key) {
-    let mut rest = row;
-    for pair in key.rchunks_exact_mut(2) {
-        let two = (rest % 100) as u8;
-        rest /= 100;
-        pair[0] = b'0' + two / 10;
-        pair[1] = b'0' + two % 10;
+/// The keys of a run: all of one length, as in db_bench.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Keys {
+    key_bytes: usize,
+}
+
+impl Keys {
+    /// Keys of `key_bytes` bytes, from [`KEY_BYTES_MIN`] to [`KEY_BYTES_MAX`]; what is outside is taken to the nearer
+    /// of both.
+    pub fn new(key_bytes: usize) -> Keys {
+        Keys {
+            key_bytes: key_bytes.clamp(KEY_BYTES_MIN, KEY_BYTES_MAX),
+        }
+    }
+
+    /// Length of every key, in bytes.
+    pub fn key_bytes(self) -> usize {
+        self.key_bytes
+    }
+
+    /// The key of row 0, to be set to other rows.
+    pub fn first(self) -> Key {
+        Key {
+            bytes: vec![b'0'; self.key_bytes],
+        }
+    }
+
+    /// The row number that `key` names, if it is one of these keys.
+    #[inline]
+    pub fn row_of(self, key: &[u8]) -> Option<u64> {
+        let (padding, digits) = key.split_last_chunk::<KEY_BYTES_MIN>()?;
+        if key.len() != self.key_bytes || padding.iter().any(|&byte| byte != b'0') {
+            return None;
+        }
+        digits.iter().try_fold(0u64, |row, byte| {
+            let digit = byte.wrapping_sub(b'0');
+            (digit < 10).then(|| row * 10 + u64::from(digit))
+        })
     }
 }
 
-/// Row number `row` as a key.
-#[inline]
-pub fn key(row: u64) -> Key {
-    let mut key = [0; KEY_BYTES];
-    write_key(row, &mut key);
-    key
+/// A key, in a buffer that is set from row to row: only the digits are written again.
+#[derive(Clone, Debug)]
+pub struct Key {
+    bytes: Vec<u8>,
 }
 
-/// The row number that a key names, if it is one of ours.
-#[inline]
-pub fn row_of(key: &[u8]) -> Option<u64> {
-    if key.len() != KEY_BYTES {
-        return None;
+impl Key {
+    /// Makes it the key of row number `row` (below [`ROWS_MAX`]).
+    #[inline]
+    pub fn set(&mut self, row: u64) -> &[u8] {
+        let mut rest = row;
+        if let Some(digits) = self.bytes.last_chunk_mut::<KEY_BYTES_MIN>() {
+            for pair in digits.rchunks_exact_mut(2) {
+                let two = (rest % 100) as u8;
+                rest /= 100;
+                pair[0] = b'0' + two / 10;
+                pair[1] = b'0' + two % 10;
+            }
+        }
+        &self.bytes
     }
-    key.iter().try_fold(0u64, |row, byte| {
-        let digit = byte.wrapping_sub(b'0');
-        (digit < 10).then(|| row * 10 + u64::from(digit))
-    })
+
+    /// Its bytes.
+    #[inline]
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
 }
 
 /// Makes values and checks them. Cheap to share by reference; immutable.
@@ -143,19 +214,35 @@ mod tests {
     use std::time::Instant;
 
     #[test]
-    fn keys_are_ten_digits() {
-        assert_eq!(&key(0), b"0000000000");
-        assert_eq!(&key(1_234_567_890), b"1234567890");
-        assert_eq!(&key(ROWS_MAX - 1), b"9999999999");
-        assert_eq!(row_of(b"00000000.1"), None);
-        assert_eq!(row_of(b"000000001"), None);
+    fn keys_end_in_ten_digits() {
+        let mut key = Keys::new(10).first();
+        assert_eq!(key.bytes(), b"0000000000");
+        assert_eq!(key.set(1_234_567_890), b"1234567890");
+        assert_eq!(key.set(ROWS_MAX - 1), b"9999999999");
+        let keys = Keys::new(16);
+        assert_eq!(keys.first().set(1_234_567_890), b"0000001234567890");
+        assert_eq!(keys.row_of(b"0000001234567890"), Some(1_234_567_890));
+        for other in [
+            "1234567890",
+            "000001234567890",
+            "00000012345678.0",
+            "1000001234567890",
+            "0000001234567890.",
+        ] {
+            assert_eq!(keys.row_of(other.as_bytes()), None, "{other}");
+        }
     }
 
     proptest! {
         #[test]
-        fn key_order_is_row_order(a in 0..ROWS_MAX, b in 0..ROWS_MAX) {
-            prop_assert_eq!(key(a).cmp(&key(b)), a.cmp(&b));
-            prop_assert_eq!(row_of(&key(a)), Some(a));
+        fn key_order_is_row_order(a in 0..ROWS_MAX, b in 0..ROWS_MAX, key_bytes in 10usize..100) {
+            let keys = Keys::new(key_bytes);
+            let (mut first, mut second) = (keys.first(), keys.first());
+            prop_assert_eq!(first.set(a).cmp(second.set(b)), a.cmp(&b));
+            prop_assert_eq!(first.bytes().len(), key_bytes);
+            // The same buffer, set again, keeps nothing of the row before.
+            first.set(b);
+            prop_assert_eq!(keys.row_of(first.set(a)), Some(a));
         }
 
         #[test]
@@ -189,16 +276,15 @@ mod tests {
     #[test]
     fn rows_are_cheap_to_make() {
         let values = Values::new(7, 800, 0.5);
-        let mut value = vec![0; 800];
+        let (mut key, mut value) = (Keys::new(KEY_BYTES_MIN).first(), vec![0; 800]);
         let mut best_ns = f64::MAX;
         let mut sink = 0u64;
         for round in 0..20u64 {
             let start = Instant::now();
             for i in 0..10_000 {
                 let row = pick(1, i, 2_500_000);
-                let key = key(row);
                 values.write(row, round, &mut value);
-                sink = sink.wrapping_add(u64::from(key[9]) + u64::from(value[700]));
+                sink = sink.wrapping_add(u64::from(key.set(row)[9]) + u64::from(value[700]));
             }
             best_ns = best_ns.min(start.elapsed().as_nanos() as f64 / 10_000.0);
         }

@@ -9,6 +9,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use crate::data::Dataset;
 use crate::{Error, Result};
 
 /// What a write survives.
@@ -111,8 +112,8 @@ pub struct OpenSettings {
     pub block_bytes: usize,
     /// Compression.
     pub compression: Compression,
-    /// Size of all data when loaded, in bytes of keys and values.
-    pub data_bytes: u64,
+    /// The rows that it will hold.
+    pub dataset: Dataset,
     /// Merges will be written: the last operand wins.
     pub merge_operator: bool,
 }

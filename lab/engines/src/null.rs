@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use esker_lab_core::data::{self, Values};
+use esker_lab_core::data::{Dataset, Key, Values};
 use esker_lab_core::engine::{Database, Durability, Engine, OpenSettings, Session, Start, Variant};
 use esker_lab_core::{Error, Result};
 
@@ -16,11 +16,6 @@ const VARIANTS: &[Variant] = &[Variant {
     about: "keeps nothing: the cost of the harness",
     default: true,
 }];
-
-/// Must be the lab's default seed and value, since an engine is not told them; other settings make every read fail,
-/// which `keeps_data` keeps the harness from minding.
-const SEED: u64 = 1;
-const VALUE_BYTES: usize = 800;
 
 impl Engine for Null {
     fn name(&self) -> &'static str {
@@ -40,24 +35,24 @@ impl Engine for Null {
     }
 
     fn open(&self, _: &Path, _: &str, settings: &OpenSettings) -> Result<Box<dyn Database>> {
-        let rows = settings.data_bytes / (VALUE_BYTES + data::KEY_BYTES) as u64;
         Ok(Box::new(Nothing {
-            values: Values::new(SEED, VALUE_BYTES, 0.5),
-            rows,
+            values: settings.dataset.values(),
+            dataset: settings.dataset,
         }))
     }
 }
 
 struct Nothing {
     values: Values,
-    rows: u64,
+    dataset: Dataset,
 }
 
 impl Database for Nothing {
     fn session(&self) -> Result<Box<dyn Session + '_>> {
         Ok(Box::new(Idle {
             database: self,
-            value: vec![0; VALUE_BYTES],
+            key: self.dataset.keys.first(),
+            value: vec![0; self.values.value_bytes()],
         }))
     }
 
@@ -88,6 +83,7 @@ impl Database for Nothing {
 
 struct Idle<'a> {
     database: &'a Nothing,
+    key: Key,
     value: Vec<u8>,
 }
 
@@ -103,7 +99,7 @@ impl Session for Idle<'_> {
     }
 
     fn get(&mut self, key: &[u8], found: &mut dyn FnMut(&[u8])) -> Result<bool> {
-        let Some(row) = data::row_of(key) else {
+        let Some(row) = self.database.dataset.keys.row_of(key) else {
             return Ok(false);
         };
         self.database.values.write(row, 0, &mut self.value);
@@ -122,15 +118,18 @@ impl Session for Idle<'_> {
     }
 
     fn scan(&mut self, start: Start<'_>, row: &mut dyn FnMut(&[u8], &[u8]) -> bool) -> Result<()> {
-        let last = self.database.rows.saturating_sub(1);
+        let last = self.database.dataset.rows.saturating_sub(1);
         let mut at = match start {
-            Start::At(key) => data::row_of(key).ok_or_else(|| Error::usage("not one of the lab's keys"))?,
+            Start::At(key) => {
+                let row = self.database.dataset.keys.row_of(key);
+                row.ok_or_else(|| Error::usage("not one of the lab's keys"))?
+            }
             Start::First => 0,
             Start::Last => last,
         };
         loop {
             self.database.values.write(at, 0, &mut self.value);
-            if !row(&data::key(at), &self.value) {
+            if !row(self.key.set(at), &self.value) {
                 return Ok(());
             }
             at = match start {

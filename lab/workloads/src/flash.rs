@@ -6,6 +6,7 @@
 //! all writes. Any error, missing key or wrong byte makes the row a failed one.
 
 mod bulk;
+mod client;
 mod common;
 mod mixed;
 mod read;

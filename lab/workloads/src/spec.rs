@@ -1,6 +1,6 @@
 //! What to run: one test with every number resolved, and the scales that resolve them.
 
-use esker_lab_core::data::{KEY_BYTES, VALUE_BYTES_MIN};
+use esker_lab_core::data::{Dataset, KEY_BYTES_MAX, KEY_BYTES_MIN, Keys, ROWS_MAX, VALUE_BYTES_MIN};
 use esker_lab_core::engine::Compression;
 use esker_lab_core::{Error, Result};
 use serde::{Deserialize, Serialize};
@@ -24,6 +24,8 @@ pub struct Spec {
     pub test: String,
     /// Rows of the loaded database.
     pub rows: u64,
+    /// Length of keys, in bytes.
+    pub key_bytes: usize,
     /// Length of values, in bytes.
     pub value_bytes: usize,
     /// Share of its size that a value compresses to.
@@ -71,8 +73,9 @@ pub struct Sizes {
 const REPORT_RATIO: f64 = 800.0 / 144.0;
 
 impl Scale {
-    /// The numbers for values of `value_bytes` bytes; `memory_bytes` is the memory limit if the user gave one.
-    pub fn sizes(self, value_bytes: usize, memory_bytes: Option<u64>) -> Sizes {
+    /// The numbers for rows of `row_bytes` bytes of key and value; `memory_bytes` is the memory limit if the user gave
+    /// one.
+    pub fn sizes(self, row_bytes: usize, memory_bytes: Option<u64>) -> Sizes {
         match self {
             Scale::Smoke => Sizes {
                 rows: 25_000,
@@ -92,7 +95,7 @@ impl Scale {
             },
             Scale::Report => {
                 let memory_bytes = memory_bytes.unwrap_or(4 << 30);
-                let rows = memory_bytes as f64 * REPORT_RATIO / (KEY_BYTES + value_bytes) as f64;
+                let rows = memory_bytes as f64 * REPORT_RATIO / row_bytes as f64;
                 Sizes {
                     rows: rows as u64,
                     memory_bytes,
@@ -107,23 +110,40 @@ impl Scale {
 }
 
 impl Spec {
+    /// The rows.
+    pub fn dataset(&self) -> Dataset {
+        Dataset {
+            rows: self.rows,
+            keys: Keys::new(self.key_bytes),
+            value_bytes: self.value_bytes,
+            compressibility: self.compressibility,
+            seed: self.seed,
+        }
+    }
+
     /// Key and value bytes of a row.
     pub fn row_bytes(&self) -> u64 {
-        (KEY_BYTES + self.value_bytes) as u64
+        self.dataset().row_bytes()
     }
 
     /// Key and value bytes of the whole database.
     pub fn data_bytes(&self) -> u64 {
-        self.rows * self.row_bytes()
+        self.dataset().bytes()
     }
 
     /// Refuses numbers that make no sense, in words.
     pub fn validate(&self) -> Result<()> {
         let refuse = |why: String| Err(Error::usage(why));
-        if !(100..=esker_lab_core::data::ROWS_MAX).contains(&self.rows) {
+        if !(100..=ROWS_MAX).contains(&self.rows) {
             return refuse(format!(
                 "{} rows: from 100 to 10,000,000,000 fit the keys of ten digits",
                 self.rows
+            ));
+        }
+        if !(KEY_BYTES_MIN..=KEY_BYTES_MAX).contains(&self.key_bytes) {
+            return refuse(format!(
+                "keys of {} bytes: from {KEY_BYTES_MIN} (the digits of a row's number) to 64 KiB",
+                self.key_bytes
             ));
         }
         if !(VALUE_BYTES_MIN..=1 << 20).contains(&self.value_bytes) {
@@ -160,9 +180,9 @@ mod tests {
 
     #[test]
     fn report_scale_keeps_the_ratio_of_data_to_memory() {
-        let sizes = Scale::Report.sizes(800, Some(144 << 30));
+        let sizes = Scale::Report.sizes(810, Some(144 << 30));
         let data = sizes.rows as f64 * 810.0;
         assert!((data / (800.0 * f64::from(1 << 30)) - 1.0).abs() < 0.001);
-        assert_eq!(Scale::Small.sizes(800, None).memory_bytes, 512 << 20);
+        assert_eq!(Scale::Small.sizes(810, None).memory_bytes, 512 << 20);
     }
 }

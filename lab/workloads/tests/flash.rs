@@ -20,6 +20,7 @@ fn spec(test: &str) -> Spec {
     Spec {
         test: test.into(),
         rows: 3_000,
+        key_bytes: 10,
         value_bytes: 800,
         compressibility: 0.5,
         seed: 1,
@@ -73,6 +74,49 @@ fn every_test_runs_and_is_checked() {
             test.name
         );
         assert!(!row.partial && !row.capped, "{}", test.name);
+    }
+}
+
+#[test]
+fn every_key_has_the_length_asked_for() {
+    // `Broken` has no merge, and refuses keys of other lengths.
+    for (key_bytes, test) in [10, 16, 300]
+        .into_iter()
+        .flat_map(|key_bytes| TESTS.iter().map(move |test| (key_bytes, test.name)))
+        .filter(|(_, test)| *test != "mergerandom")
+    {
+        let spec = Spec {
+            key_bytes,
+            ..spec(test)
+        };
+        let run = |fault| run_stoppable(&Broken(fault), &spec, &AtomicBool::new(false)).unwrap();
+        let row = run(Fault::RefusesKeysOtherThan(key_bytes));
+        assert!(row.is_good(), "{test}, {key_bytes}: {:?}", row.error_messages);
+        let row = run(Fault::RefusesKeysOtherThan(key_bytes + 2));
+        assert!(!row.is_good(), "{test}, {key_bytes}");
+    }
+    for key_bytes in [0, 9, (64 << 10) + 1] {
+        let spec = Spec {
+            key_bytes,
+            ..spec("overwrite")
+        };
+        let error = run_stoppable(&Memory, &spec, &AtomicBool::new(false)).unwrap_err();
+        assert_eq!(error.kind(), Kind::Usage);
+        assert!(error.to_string().contains("from 10"), "{error}");
+    }
+}
+
+#[test]
+fn the_yardstick_runs_with_any_keys_values_and_seed() {
+    for test in TESTS {
+        let spec = Spec {
+            key_bytes: 16,
+            value_bytes: 100,
+            seed: 7,
+            ..spec(test.name)
+        };
+        let row = run_stoppable(&Null, &spec, &AtomicBool::new(false)).unwrap();
+        assert!(row.is_good(), "{}: {:?}", test.name, row.error_messages);
     }
 }
 
@@ -183,6 +227,8 @@ enum Fault {
     MixesRows,
     /// Writes fail after a while.
     FailsWrites,
+    /// Keys of another length are refused; those that are read between two rows end in a dot more.
+    RefusesKeysOtherThan(usize),
 }
 
 struct Broken(Fault);
@@ -265,10 +311,21 @@ impl BrokenSession<'_> {
     fn strikes(&self, fault: Fault) -> bool {
         self.database.fault == fault && self.database.calls.fetch_add(1, Ordering::Relaxed) % 5 == 4
     }
+
+    fn check_length(&self, key: &[u8]) -> Result<()> {
+        let key = key.strip_suffix(b".").unwrap_or(key);
+        match self.database.fault {
+            Fault::RefusesKeysOtherThan(bytes) if bytes != key.len() => {
+                Err(Error::engine(format!("a key of {} bytes", key.len())))
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 impl Session for BrokenSession<'_> {
     fn put(&mut self, key: &[u8], value: &[u8], durability: Durability) -> Result<()> {
+        self.check_length(key)?;
         if self.strikes(Fault::FailsWrites) {
             return Err(Error::engine("the disk is on fire"));
         }
@@ -284,6 +341,7 @@ impl Session for BrokenSession<'_> {
     }
 
     fn get(&mut self, key: &[u8], found: &mut dyn FnMut(&[u8])) -> Result<bool> {
+        self.check_length(key)?;
         if self.strikes(Fault::MissesReads) {
             return Ok(false);
         }
@@ -300,6 +358,7 @@ impl Session for BrokenSession<'_> {
     }
 
     fn delete(&mut self, key: &[u8], durability: Durability) -> Result<()> {
+        self.check_length(key)?;
         if self.strikes(Fault::LosesDeletes) {
             return Ok(());
         }
@@ -307,6 +366,9 @@ impl Session for BrokenSession<'_> {
     }
 
     fn scan(&mut self, start: Start<'_>, row: &mut dyn FnMut(&[u8], &[u8]) -> bool) -> Result<()> {
+        if let Start::At(key) = start {
+            self.check_length(key)?;
+        }
         let skips = self.database.fault == Fault::SkipsRows;
         let mut seen = 0;
         self.inner.scan(start, &mut |key, value| {

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use esker_lab_core::Result;
 use esker_lab_core::account::Account;
-use esker_lab_core::data::{self, pick};
+use esker_lab_core::data::pick;
 use esker_lab_core::engine::{Database, Durability, Profile};
 
 use super::common::{Runner, Stream, WRITE_BLOCK_BYTES};
@@ -15,19 +15,16 @@ use crate::measure::{self, Measured};
 pub(super) fn random(runner: &mut Runner<'_>) -> Result<()> {
     let database = runner.open(Profile::BulkRandom, WRITE_BLOCK_BYTES, false)?;
     let (before, start) = (Account::now(&runner.context.dir), Instant::now());
-    let (spec, values, stream) = (runner.spec, &runner.values, runner.seed(Stream::Writes));
+    let (spec, stream) = (runner.spec, runner.seed(Stream::Writes));
     let measured = measure::run(
         runner.context,
         "loading",
         runner.bounds(spec.rows, spec.cap_seconds),
         1,
         &|_, pacer| {
-            let mut session = database.session()?;
-            let mut value = vec![0; spec.value_bytes];
+            let mut client = runner.client(database.as_ref())?;
             while let Some(i) = pacer.next() {
-                let row = pick(stream, i, spec.rows);
-                values.write(row, i + 1, &mut value);
-                session.put(&data::key(row), &value, Durability::None)?;
+                client.put(pick(stream, i, spec.rows), i + 1, Durability::None)?;
                 pacer.done();
             }
             Ok(())

@@ -4,12 +4,13 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use esker_lab_core::account::{Account, Spent, peak_rss_bytes};
-use esker_lab_core::data::{self, Values, mix, pick};
-use esker_lab_core::engine::{Database, Durability, Engine, OpenSettings, Profile, Session};
+use esker_lab_core::data::{Values, mix, pick};
+use esker_lab_core::engine::{Database, Durability, Engine, OpenSettings, Profile};
 use esker_lab_core::error::Kind;
 use esker_lab_core::schema::Row;
 use esker_lab_core::{Error, Result, cgroup, size};
 
+use super::client::Client;
 use crate::measure::{self, Bounds, Measured};
 use crate::{Context, Load, Spec, idle};
 
@@ -56,7 +57,7 @@ impl<'a> Runner<'a> {
             threads: 1,
             ..Row::default()
         };
-        let values = Values::new(spec.seed, spec.value_bytes, spec.compressibility);
+        let values = spec.dataset().values();
         Ok(Runner {
             engine,
             spec,
@@ -98,10 +99,15 @@ impl<'a> Runner<'a> {
             cpus: std::thread::available_parallelism().map_or(1, usize::from),
             block_bytes,
             compression: self.spec.compression,
-            data_bytes: self.spec.data_bytes(),
+            dataset: self.spec.dataset(),
             merge_operator,
         };
         self.engine.open(&self.context.dir, self.variant, &settings)
+    }
+
+    /// One thread's way to work on `database`.
+    pub(super) fn client<'c>(&'c self, database: &'c dyn Database) -> Result<Client<'c>> {
+        Client::new(database, self.spec.dataset().keys, &self.values)
     }
 
     /// Writes all rows in key order, version 0, without the log, or `batch` rows a call.
@@ -112,38 +118,24 @@ impl<'a> Runner<'a> {
         bounds: Bounds,
         batch: Option<(usize, Durability)>,
     ) -> Result<Measured> {
-        let (spec, values) = (self.spec, &self.values);
         measure::run(
             self.context,
             phase,
             bounds,
             1,
             &|_, pacer| {
-                let mut session = database.session()?;
+                let mut client = self.client(database)?;
                 let Some((rows_a_batch, durability)) = batch else {
-                    let mut value = vec![0; spec.value_bytes];
                     while let Some(row) = pacer.next() {
-                        values.write(row, 0, &mut value);
-                        session.put(&data::key(row), &value, Durability::None)?;
+                        client.put(row, 0, Durability::None)?;
                         pacer.done();
                     }
                     return Ok(());
                 };
-                let mut keys = vec![[0; data::KEY_BYTES]; rows_a_batch];
-                let mut bytes = vec![0; rows_a_batch * spec.value_bytes];
                 while let Some(first) = pacer.next() {
-                    let count = (spec.rows - first).min(rows_a_batch as u64) as usize;
-                    for (i, value) in bytes.chunks_exact_mut(spec.value_bytes).take(count).enumerate() {
-                        data::write_key(first + i as u64, &mut keys[i]);
-                        values.write(first + i as u64, 0, value);
-                    }
-                    let rows: Vec<(&[u8], &[u8])> = keys[..count]
-                        .iter()
-                        .map(<[u8; data::KEY_BYTES]>::as_slice)
-                        .zip(bytes.chunks_exact(spec.value_bytes))
-                        .collect();
-                    session.put_batch(&rows, durability)?;
-                    pacer.done_many(count as u64);
+                    let count = (self.spec.rows - first).min(rows_a_batch as u64);
+                    client.put_batch(first, count as usize, durability)?;
+                    pacer.done_many(count);
                 }
                 Ok(())
             },
@@ -264,9 +256,9 @@ impl<'a> Runner<'a> {
             return Ok(());
         }
         self.context.tell("checking", None, 0.0);
-        let mut session = database.session()?;
+        let mut client = Client::new(database, self.spec.dataset().keys, &self.values)?;
         for (&row, &version) in expected {
-            let found = read_row(session.as_mut(), &self.values, row)?;
+            let found = client.read(row)?;
             if found != version {
                 let say = |v: Option<u64>| v.map_or("no row".to_owned(), |v| format!("version {v}"));
                 return Err(Error::wrong(format!(
@@ -309,19 +301,5 @@ impl<'a> Runner<'a> {
             .and_then(cgroup::peak_bytes)
             .unwrap_or(0);
         self.row
-    }
-}
-
-/// Reads `row` and returns the version found, `None` if it is missing. A value that no write made is an error.
-pub(super) fn read_row(session: &mut dyn Session, values: &Values, row: u64) -> Result<Option<u64>> {
-    let mut version = None;
-    if !session.get(&data::key(row), &mut |value| version = values.check(row, value))? {
-        return Ok(None);
-    }
-    match version {
-        Some(version) => Ok(Some(version)),
-        None => Err(Error::wrong(format!(
-            "row {row}: the value read was never written to it"
-        ))),
     }
 }

@@ -4,11 +4,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use esker_lab_core::account::Account;
-use esker_lab_core::data::{self, pick};
+use esker_lab_core::data::pick;
 use esker_lab_core::engine::{Durability, Profile};
 use esker_lab_core::{Error, Result};
 
-use super::common::{READ_BLOCK_BYTES, Runner, Stream, read_row};
+use super::common::{READ_BLOCK_BYTES, Runner, Stream};
 use crate::measure;
 
 /// The writer writes as fast as it can.
@@ -29,16 +29,17 @@ fn read_while_writing(runner: &mut Runner<'_>, writes_per_s: Option<f64>) -> Res
     // Writes handed to the engine so far: a reader may find any of their versions, and none above.
     let issued = AtomicU64::new(0);
     let measured = {
-        let (runner, values, writes) = (&*runner, &runner.values, runner.seed(Stream::Writes));
+        let (runner, writes) = (&*runner, runner.seed(Stream::Writes));
         let keeps_data = runner.engine.keeps_data();
         let read = |stream: fn(usize) -> Stream| {
             let (database, issued) = (&database, &issued);
             move |thread: usize, pacer: &mut measure::Pacer<'_>| {
-                let mut session = database.session()?;
+                let mut client = runner.client(database.as_ref())?;
                 let seed = runner.seed(stream(thread));
                 while let Some(i) = pacer.next() {
                     let row = pick(seed, i, spec.rows);
-                    let version = read_row(session.as_mut(), values, row)?
+                    let version = client
+                        .read(row)?
                         .ok_or_else(|| Error::wrong(format!("row {row} is missing")))?;
                     if version != 0
                         && keeps_data
@@ -67,8 +68,7 @@ fn read_while_writing(runner: &mut Runner<'_>, writes_per_s: Option<f64>) -> Res
         before = Account::now(&runner.context.dir);
         let main = read(Stream::Reads);
         let write = |_: usize, pacer: &mut measure::Pacer<'_>| {
-            let mut session = database.session()?;
-            let mut value = vec![0; spec.value_bytes];
+            let mut client = runner.client(database.as_ref())?;
             while let Some(i) = pacer.next() {
                 if let Some(writes_per_s) = writes_per_s {
                     pacer.wait_for_turn(i, writes_per_s);
@@ -76,10 +76,8 @@ fn read_while_writing(runner: &mut Runner<'_>, writes_per_s: Option<f64>) -> Res
                         break;
                     }
                 }
-                let row = pick(writes, i, spec.rows);
-                values.write(row, i + 1, &mut value);
                 issued.store(i + 1, Ordering::Release);
-                session.put(&data::key(row), &value, Durability::Buffered)?;
+                client.put(pick(writes, i, spec.rows), i + 1, Durability::Buffered)?;
                 pacer.done();
             }
             Ok(())

@@ -5,18 +5,19 @@
 
 use std::ops::ControlFlow;
 
-use esker_lab_core::data::{self, KEY_BYTES, Values, pick};
-use esker_lab_core::engine::{Database, Profile, Session, Start};
+use esker_lab_core::data::{Keys, Values, pick};
+use esker_lab_core::engine::{Database, Profile, Start};
 use esker_lab_core::{Error, Result, error::Kind};
 
-use super::common::{READ_BLOCK_BYTES, Runner, Stream, read_row};
+use super::client::Client;
+use super::common::{READ_BLOCK_BYTES, Runner, Stream};
 use crate::measure::{self, Measured};
 
 /// Rows that follow each seek.
 const ROWS_A_SEEK: u64 = 10;
 
 /// One read of a random row. Returns how many rows a scan gave, 0 for point reads.
-type Read<'a> = &'a (dyn Fn(&mut dyn Session, &Values, u64) -> Result<u64> + Sync);
+type Read<'a> = &'a (dyn Fn(&mut Client<'_>, u64) -> Result<u64> + Sync);
 
 /// Random reads of rows below `rows` by all threads, after a warm-up.
 fn measure_reads(runner: &mut Runner<'_>, rows: u64, bytes_per_op: u64, read: Read<'_>) -> Result<()> {
@@ -75,7 +76,7 @@ fn reads(
     read: Read<'_>,
 ) -> Result<(Measured, u64)> {
     runner.row.threads = runner.spec.threads;
-    let (runner, values) = (&*runner, &runner.values);
+    let runner = &*runner;
     let scanned = std::sync::atomic::AtomicU64::new(0);
     let measured = measure::run(
         runner.context,
@@ -83,11 +84,11 @@ fn reads(
         runner.bounds(u64::MAX / 4096, seconds),
         runner.spec.threads,
         &|thread, pacer| {
-            let mut session = database.session()?;
+            let mut client = runner.client(database)?;
             let seed = runner.seed(stream(thread));
             let mut rows_scanned = 0;
             while let Some(i) = pacer.next() {
-                rows_scanned += read(session.as_mut(), values, pick(seed, i, rows))?;
+                rows_scanned += read(&mut client, pick(seed, i, rows))?;
                 pacer.done();
             }
             scanned.fetch_add(rows_scanned, std::sync::atomic::Ordering::Relaxed);
@@ -99,8 +100,8 @@ fn reads(
 }
 
 /// Reads a row that was loaded and never written again.
-fn read_loaded(session: &mut dyn Session, values: &Values, row: u64) -> Result<u64> {
-    match read_row(session, values, row)? {
+fn read_loaded(client: &mut Client<'_>, row: u64) -> Result<u64> {
+    match client.read(row)? {
         Some(0) => Ok(0),
         Some(version) => Err(Error::wrong(format!(
             "row {row}: found version {version}, loaded was 0"
@@ -121,13 +122,11 @@ pub(super) fn hot(runner: &mut Runner<'_>) -> Result<()> {
     measure_reads(runner, rows, bytes, &read_loaded)
 }
 
-/// Keys between those that exist: an existing key and a dot, as in db_bench.
+/// Keys between those that exist.
 pub(super) fn missing(runner: &mut Runner<'_>) -> Result<()> {
     let keeps_data = runner.engine.keeps_data();
-    measure_reads(runner, runner.spec.rows, 0, &|session, _, row| {
-        let mut key = [b'.'; KEY_BYTES + 1];
-        key[..KEY_BYTES].copy_from_slice(&data::key(row));
-        if session.get(&key, &mut |_| ())? && keeps_data {
+    measure_reads(runner, runner.spec.rows, 0, &|client, row| {
+        if client.reads_between(row)? && keeps_data {
             return Err(Error::wrong(format!(
                 "a key after row {row} was found that nobody wrote"
             )));
@@ -138,6 +137,7 @@ pub(super) fn missing(runner: &mut Runner<'_>) -> Result<()> {
 
 /// Checks the rows of a scan: each must be the row expected next, as loaded.
 struct Checked<'a> {
+    keys: Keys,
     values: &'a Values,
     next: Option<u64>,
     step: i64,
@@ -147,7 +147,7 @@ struct Checked<'a> {
 
 impl Checked<'_> {
     fn row(&mut self, key: &[u8], value: &[u8]) -> ControlFlow<()> {
-        let row = data::row_of(key);
+        let row = self.keys.row_of(key);
         if row.is_none() || row != self.next || row.and_then(|row| self.values.check(row, value)) != Some(0) {
             let expected = self
                 .next
@@ -171,16 +171,18 @@ pub(super) fn seek(runner: &mut Runner<'_>) -> Result<()> {
     runner.row.notes.push(format!(
         "an operation is a new iterator, a seek and {ROWS_A_SEEK} rows"
     ));
-    measure_reads(runner, rows, bytes, &|session, values, row| {
+    measure_reads(runner, rows, bytes, &|client, row| {
         let expected = ROWS_A_SEEK.min(rows - row);
+        let (keys, values) = client.rows();
         let mut checked = Checked {
+            keys,
             values,
             next: Some(row),
             step: 1,
             seen: 0,
             wrong: None,
         };
-        session.scan(Start::At(&data::key(row)), &mut |key, value| {
+        client.scan_from(row, &mut |key, value| {
             checked.row(key, value).is_continue() && checked.seen < expected
         })?;
         match checked.wrong {
@@ -196,27 +198,29 @@ pub(super) fn seek(runner: &mut Runner<'_>) -> Result<()> {
 /// All rows once.
 fn iterate(runner: &mut Runner<'_>, start: Start<'static>) -> Result<()> {
     let database = runner.loaded(Profile::Read, READ_BLOCK_BYTES, false)?;
-    let (spec, values) = (runner.spec, &runner.values);
+    let spec = runner.spec;
     let measured = measure::run(
         runner.context,
         "measuring",
         runner.bounds(spec.rows, spec.cap_seconds),
         1,
         &|_, pacer| {
-            let mut session = database.session()?;
+            let mut client = runner.client(database.as_ref())?;
+            let (keys, values) = client.rows();
             let (next, step) = if start == Start::Last {
                 (spec.rows - 1, -1)
             } else {
                 (0, 1)
             };
             let mut checked = Checked {
+                keys,
                 values,
                 next: Some(next),
                 step,
                 seen: 0,
                 wrong: None,
             };
-            session.scan(start, &mut |key, value| {
+            client.scan(start, &mut |key, value| {
                 let good = checked.row(key, value).is_continue();
                 pacer.done();
                 good && pacer.next().is_some()

@@ -3,19 +3,20 @@
 use std::collections::HashMap;
 use std::time::Instant;
 
-use esker_lab_core::Result;
 use esker_lab_core::account::Account;
-use esker_lab_core::data::{self, Key, Values, pick};
-use esker_lab_core::engine::{Database, Durability, Profile, Session};
+use esker_lab_core::data::pick;
+use esker_lab_core::engine::{Database, Durability, Profile};
+use esker_lab_core::{Error, Result};
 
-use super::common::{READ_BLOCK_BYTES, Runner, Stream, WRITE_BLOCK_BYTES, read_row};
+use super::client::Client;
+use super::common::{READ_BLOCK_BYTES, Runner, Stream, WRITE_BLOCK_BYTES};
 use crate::measure::{self, Bounds, Measured};
 
 /// Rows of a batch in `fillbatch`, as in db_bench.
 const BATCH_ROWS: usize = 1000;
 
-/// One write: the session, the values, the row's number, its key, the value that this write gives it.
-type Write<'a> = &'a (dyn Fn(&mut dyn Session, &Values, u64, &Key, &[u8]) -> Result<()> + Sync);
+/// One write: the row's number, and the version that this write gives it.
+type Write<'a> = &'a (dyn Fn(&mut Client<'_>, u64, u64) -> Result<()> + Sync);
 
 /// Random writes of the write stream, one thread.
 fn writes(
@@ -24,19 +25,16 @@ fn writes(
     bounds: Bounds,
     write: Write<'_>,
 ) -> Result<Measured> {
-    let (spec, values, stream) = (runner.spec, &runner.values, runner.seed(Stream::Writes));
+    let (rows, stream) = (runner.spec.rows, runner.seed(Stream::Writes));
     measure::run(
         runner.context,
         "measuring",
         bounds,
         1,
         &|_, pacer| {
-            let mut session = database.session()?;
-            let mut value = vec![0; spec.value_bytes];
+            let mut client = runner.client(database)?;
             while let Some(i) = pacer.next() {
-                let row = pick(stream, i, spec.rows);
-                values.write(row, i + 1, &mut value);
-                write(session.as_mut(), values, row, &data::key(row), &value)?;
+                write(&mut client, pick(stream, i, rows), i + 1)?;
                 pacer.done();
             }
             Ok(())
@@ -89,8 +87,8 @@ fn rewrites(runner: &Runner<'_>) -> Bounds {
 pub(super) fn overwrite(runner: &mut Runner<'_>) -> Result<()> {
     let database = runner.loaded(Profile::Write, WRITE_BLOCK_BYTES, false)?;
     let bounds = rewrites(runner);
-    measure_writes(runner, database, bounds, Some(0), &|session, _, _, key, value| {
-        session.put(key, value, Durability::Buffered)
+    measure_writes(runner, database, bounds, Some(0), &|client, row, version| {
+        client.put(row, version, Durability::Buffered)
     })
 }
 
@@ -98,8 +96,8 @@ pub(super) fn overwrite(runner: &mut Runner<'_>) -> Result<()> {
 pub(super) fn fill_sync(runner: &mut Runner<'_>) -> Result<()> {
     let database = runner.open(Profile::Write, WRITE_BLOCK_BYTES, false)?;
     let bounds = runner.bounds(runner.spec.rows, runner.spec.seconds);
-    measure_writes(runner, database, bounds, None, &|session, _, _, key, value| {
-        session.put(key, value, Durability::Sync)
+    measure_writes(runner, database, bounds, None, &|client, row, version| {
+        client.put(row, version, Durability::Sync)
     })?;
     runner.row.capped = false;
     let rows = runner.spec.rows as f64;
@@ -135,8 +133,8 @@ pub(super) fn delete_random(runner: &mut Runner<'_>) -> Result<()> {
     let database = runner.loaded(Profile::Write, WRITE_BLOCK_BYTES, false)?;
     let bounds = runner.bounds(runner.spec.rows, runner.spec.cap_seconds);
     let before = Account::now(&runner.context.dir);
-    let measured = writes(runner, database.as_ref(), bounds, &|session, _, _, key, _| {
-        session.delete(key, Durability::Buffered)
+    let measured = writes(runner, database.as_ref(), bounds, &|client, row, _| {
+        client.delete(row, Durability::Buffered)
     })?;
     wrote(runner, database.as_ref(), &measured, &before, Instant::now())?;
     // A delete writes no value, so bytes and amplification would be of nothing.
@@ -159,25 +157,19 @@ pub(super) fn delete_random(runner: &mut Runner<'_>) -> Result<()> {
 pub(super) fn update_random(runner: &mut Runner<'_>) -> Result<()> {
     let database = runner.loaded(Profile::Mixed, READ_BLOCK_BYTES, false)?;
     let bounds = rewrites(runner);
-    measure_writes(
-        runner,
-        database,
-        bounds,
-        Some(0),
-        &|session, values, row, key, value| {
-            if read_row(session, values, row)?.is_none() {
-                return Err(esker_lab_core::Error::wrong(format!("row {row} is missing")));
-            }
-            session.put(key, value, Durability::Buffered)
-        },
-    )
+    measure_writes(runner, database, bounds, Some(0), &|client, row, version| {
+        if client.read(row)?.is_none() {
+            return Err(Error::wrong(format!("row {row} is missing")));
+        }
+        client.put(row, version, Durability::Buffered)
+    })
 }
 
 /// Merges, which need no read.
 pub(super) fn merge_random(runner: &mut Runner<'_>) -> Result<()> {
     let database = runner.loaded(Profile::Write, WRITE_BLOCK_BYTES, true)?;
     let bounds = rewrites(runner);
-    measure_writes(runner, database, bounds, Some(0), &|session, _, _, key, value| {
-        session.merge(key, value, Durability::Buffered)
+    measure_writes(runner, database, bounds, Some(0), &|client, row, version| {
+        client.merge(row, version, Durability::Buffered)
     })
 }
