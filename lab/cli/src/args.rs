@@ -114,7 +114,8 @@ pub struct RunArgs {
     #[arg(long, value_delimiter = ',', default_value = "esker,rocksdb,leveldb")]
     pub engines: Vec<String>,
 
-    /// Also Esker through its drop-in libraries (`make dropin`): engines dropin-rocksdb and dropin-leveldb
+    /// Also Esker through its drop-in libraries (`make dropin`), engines dropin-rocksdb and dropin-leveldb, beside
+    /// esker:default and esker:buffered, which show what the libraries cost
     #[arg(long)]
     pub dropin: bool,
 

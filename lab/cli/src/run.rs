@@ -90,6 +90,12 @@ fn rerun(args: &RunArgs, spec: &Spec, choice: &Choice<'_>) -> String {
     if spec.value_bytes != 800 {
         command.push_str(&format!(" --value-bytes {}", spec.value_bytes));
     }
+    if spec.passes != 2.0 {
+        command.push_str(&format!(" --passes {}", spec.passes));
+    }
+    if spec.test == "readwhilewriting-paced" {
+        command.push_str(&format!(" --writes-per-s {}", spec.writes_per_s));
+    }
     if args.no_limit {
         command.push_str(" --no-limit");
     }
@@ -217,6 +223,9 @@ fn outcome(row: &Row) -> String {
         figures::count(row.ops_per_s),
         figures::micros(row.p99_us)
     );
+    if row.has_writer() {
+        line.push_str(&format!(", writer {} rows/s", figures::count(row.writes_per_s)));
+    }
     if row.write_amplification > 0.0 {
         line.push_str(&format!(
             ", {:.2}x written, settled in {:.1} s",
@@ -263,20 +272,33 @@ fn settings(args: &RunArgs, spec: &Spec) -> Settings {
     }
 }
 
-/// Engines that can run here; what can't is noted. Fails if none can.
+/// What `--dropin` adds where it is not chosen already: the engine set up in the ways that the libraries' figures are
+/// compared with, and the libraries.
+const DROPIN: [&str; 4] = [
+    "esker:default",
+    "esker:buffered",
+    "dropin-rocksdb",
+    "dropin-leveldb",
+];
+
+/// Engines that can run here, each way once; what can't is noted. Fails if none can.
 fn choices<'a>(registry: &'a Registry, session: &mut Session<'_>) -> Result<Vec<Choice<'a>>> {
     let mut choices: Vec<Choice<'a>> = Vec::new();
     let mut names: Vec<&str> = session.args.engines.iter().map(|name| name.trim()).collect();
     if session.args.dropin {
-        let added = ["dropin-rocksdb", "dropin-leveldb"].into_iter();
-        let given: Vec<_> = added.filter(|name| !names.contains(name)).collect();
-        names.extend(given);
+        names.extend(DROPIN);
     }
     for name in names {
         let chosen = registry.choose(name)?;
         match chosen.first().map(|c| c.engine.version()) {
             Some(Err(error)) => session.note(format!("{name} can't run here: {error}")),
-            _ => choices.extend(chosen),
+            _ => {
+                for choice in chosen {
+                    if !choices.iter().any(|c| c.is_same_as(&choice)) {
+                        choices.push(choice);
+                    }
+                }
+            }
         }
     }
     if choices.is_empty() {
@@ -439,4 +461,68 @@ pub fn report(args: &ReportArgs) -> Result<ExitCode> {
     runs.sort_by_key(|run| run.started_unix_s);
     write_page(&runs, &args.output)?;
     Ok(ExitCode::SUCCESS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::args::{Cli, Command};
+    use clap::Parser;
+
+    fn arguments(command: &str) -> Box<RunArgs> {
+        match Cli::try_parse_from(command.split_whitespace()).map(|cli| cli.command) {
+            Ok(Command::Run(args)) => args,
+            _ => panic!("{command}"),
+        }
+    }
+
+    #[test]
+    fn the_command_of_a_row_gives_the_same_specification() {
+        let registry = Registry::new(&Default::default());
+        let choice = registry.choose("memory").unwrap()[0];
+        for test in ["overwrite", "readwhilewriting-paced"] {
+            let args = arguments(
+                "esker-lab run flash --scale smoke --key-bytes 16 --value-bytes 100 --passes 3.5 --writes-per-s 77 \
+                 --rows 1234 --seed 9 --threads 3 --compression lz4 --seconds 2.5 --cap 7 --memory 96MiB",
+            );
+            let wanted = Spec {
+                test: test.into(),
+                ..spec(&args).unwrap()
+            };
+            let again = arguments(&rerun(&args, &wanted, &choice));
+            assert_eq!(again.only, [test]);
+            let mut found = spec(&again).unwrap();
+            found.test = test.into();
+            if test == "overwrite" {
+                // No writer keeps to a rate there.
+                found.writes_per_s = wanted.writes_per_s;
+            }
+            assert_eq!(found, wanted);
+        }
+    }
+
+    #[test]
+    fn drop_in_libraries_run_beside_the_engine_once_each_way() {
+        let names = |command: &str| {
+            let args = arguments(command);
+            let registry = Registry::new(&Default::default());
+            let mut session = Session {
+                args: &args,
+                allocator: Allocator { preload: None },
+                run: Run::default(),
+                unlimited: false,
+            };
+            let choices = choices(&registry, &mut session).unwrap();
+            let native = choices.iter().filter(|c| c.engine.name() == "esker");
+            native.map(|c| c.variant.name).collect::<Vec<_>>()
+        };
+        assert_eq!(names("esker-lab run flash --engines esker"), ["default"]);
+        let both = ["default", "buffered"];
+        assert_eq!(names("esker-lab run flash --engines esker --dropin"), both);
+        assert_eq!(names("esker-lab run flash --engines memory --dropin"), both);
+        assert_eq!(
+            names("esker-lab run flash --engines esker:buffered,esker:buffered --dropin"),
+            ["buffered", "default"]
+        );
+    }
 }

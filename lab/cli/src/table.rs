@@ -2,7 +2,8 @@
 
 use esker_lab_core::figures::{count, micros, three_digits};
 use esker_lab_core::schema::{Row, Run};
-use esker_lab_core::{published, size, summary};
+use esker_lab_core::summary::{self, Line};
+use esker_lab_core::{published, size};
 
 /// A table: the first columns left-aligned, the others right-aligned, two spaces between, a rule under the head.
 pub fn aligned(head: &[&str], left: usize, rows: &[Vec<String>]) -> String {
@@ -56,6 +57,28 @@ fn or_dash(value: Option<f64>, show: impl Fn(f64) -> String) -> String {
     value.filter(|v| *v != 0.0).map_or("-".into(), show)
 }
 
+/// In the place of an engine's name, under it.
+pub const WRITER: &str = "└ its writer, rows/s";
+
+fn plus_minus(line: &Line<'_>, figure: fn(&Row) -> f64) -> String {
+    line.spread(figure)
+        .map_or("-".into(), |s| format!("{:.0}%", s * 100.0))
+}
+
+/// A mixed workload's writer: the first columns of the run's table, under the readers'.
+fn writer(line: &Line<'_>) -> Option<Vec<String>> {
+    let rows_per_s = line.writes_per_s()?;
+    Some(vec![
+        String::new(),
+        WRITER.into(),
+        count(rows_per_s),
+        plus_minus(line, |r| r.writes_per_s),
+        line.writes_ratio
+            .map_or("-".into(), |(ratio, _)| format!("{}x", three_digits(ratio))),
+        or_dash(line.median(|r| r.write_p99_us), micros),
+    ])
+}
+
 /// The run's table, with the report's own figures beside.
 pub fn results(run: &Run) -> String {
     let head = [
@@ -103,8 +126,7 @@ pub fn results(run: &Run) -> String {
         let failed = if line.failed() { "!" } else { "" };
         cells.extend([
             format!("{}{mark}{failed}", count(ops_per_s)),
-            line.spread(|r| r.ops_per_s)
-                .map_or("-".into(), |s| format!("{:.0}%", s * 100.0)),
+            plus_minus(&line, |r| r.ops_per_s),
             line.ratio.map_or("-".into(), |(ratio, _)| {
                 format!(
                     "{}x{}",
@@ -121,37 +143,58 @@ pub fn results(run: &Run) -> String {
             published.unwrap_or_default(),
         ]);
         rows.push(cells);
+        rows.extend(writer(&line));
     }
     aligned(&head, 2, &rows)
 }
 
 /// What going through the drop-in libraries costs; empty where none ran beside the engine itself.
 pub fn dropin(run: &Run) -> String {
-    let head = ["test", "drop-in", "native", "to native", "CPU us/op more"];
+    let head = [
+        "test",
+        "drop-in",
+        "native",
+        "ops/s",
+        "native",
+        "ratio",
+        "CPU us/op",
+        "native",
+        "ratio",
+    ];
     let lines = summary::lines(&run.rows);
     let mut previous = "";
-    let rows: Vec<Vec<String>> = lines
-        .iter()
-        .filter_map(|line| {
-            let native = line.native.as_ref()?;
-            let test = std::mem::replace(&mut previous, line.workload);
-            Some(vec![
-                if test == line.workload { "" } else { line.workload }.to_owned(),
-                line.label.clone(),
-                native.label.clone(),
-                format!("{}x", three_digits(native.ratio)),
-                format!("{:+.2}", native.cpu_us_per_op),
-            ])
-        })
-        .collect();
-    match rows.is_empty() {
-        true => String::new(),
-        false => format!(
-            "The drop-in libraries beside the engine without them (memory is divided as the peers divide it, not as \
-             the engine's own plan does)\n{}\n",
-            aligned(&head, 3, &rows)
-        ),
+    let mut rows: Vec<Vec<String>> = Vec::new();
+    for line in &lines {
+        let Some(native) = &line.native else { continue };
+        let times = |ratio: Option<f64>| ratio.map_or("-".into(), |r| format!("{}x", three_digits(r)));
+        let test = std::mem::replace(&mut previous, line.workload);
+        rows.push(vec![
+            if test == line.workload { "" } else { line.workload }.to_owned(),
+            line.label.clone(),
+            native.label.clone(),
+            or_dash(line.median(|r| r.ops_per_s), count),
+            count(native.ops_per_s),
+            times(Some(native.ratio)),
+            or_dash(line.median(|r| r.cpu_us_per_op_settled), three_digits),
+            three_digits(native.cpu_us_per_op),
+            times(native.cpu_ratio),
+        ]);
+        if let Some(ratio) = native.writes_ratio {
+            rows.push(
+                ["", WRITER, "", "", "", &times(Some(ratio))]
+                    .map(str::to_owned)
+                    .into(),
+            );
+        }
     }
+    if rows.is_empty() {
+        return String::new();
+    }
+    format!(
+        "The drop-in libraries beside the engine without them: look at the ratio of CPU us/op, which varies \
+         least (memory is divided as the peers divide it, not as the engine's own plan does)\n{}\n",
+        aligned(&head, 3, &rows)
+    )
 }
 
 #[cfg(test)]
@@ -193,7 +236,51 @@ mod tests {
         assert_eq!(dropin(&run), "");
         run.rows.push(row("esker", "default", 100.0, 5.0));
         let text = dropin(&run);
-        assert!(text.contains("0.95") && text.contains("+0.25"), "{text}");
+        for figure in ["overwrite", "esker", "0.950x", "5.25", "5.00", "1.05x"] {
+            assert!(text.contains(figure), "{figure}: {text}");
+        }
+        assert!(!text.contains(WRITER), "nobody wrote beside: {text}");
+    }
+
+    #[test]
+    fn the_writer_stands_under_the_readers() {
+        let row = |engine: &str, ops_per_s: f64, writes_per_s: f64| Row {
+            engine: engine.into(),
+            workload: "readwhilewriting".into(),
+            ops: 1,
+            ops_per_s,
+            writes_per_s,
+            write_p99_us: 1234.0,
+            ..Row::default()
+        };
+        let run = Run {
+            rows: vec![row("rocksdb", 1e5, 20_000.0), row("esker", 2e5, 50_000.0)],
+            ..Run::default()
+        };
+        let text = results(&run);
+        let lines: Vec<&str> = text.lines().collect();
+        let readers = lines.iter().position(|line| line.contains("esker")).unwrap();
+        assert!(lines[readers].contains("200,000") && lines[readers].contains("2.00x"));
+        let writer = lines[readers + 1];
+        for figure in [WRITER, "50,000", "2.50x", "1.23 ms"] {
+            assert!(writer.contains(figure), "{figure}: {text}");
+        }
+        let starved = Run {
+            rows: vec![row("esker", 1.0, 0.0)],
+            ..Run::default()
+        };
+        assert!(
+            results(&starved).contains(WRITER),
+            "a writer that never came to write is shown"
+        );
+        let without = Run {
+            rows: vec![Row {
+                workload: "readrandom".into(),
+                ..row("esker", 1.0, 0.0)
+            }],
+            ..Run::default()
+        };
+        assert!(!results(&without).contains(WRITER));
     }
 
     #[test]

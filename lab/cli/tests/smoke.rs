@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use esker_lab_core::schema::Run;
+use esker_lab_core::schema::{Row, Run};
 
 fn lab(dir: &Path, args: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_esker-lab"))
@@ -67,6 +67,9 @@ fn runs_compares_and_reports() {
         "{:?}",
         run.rows[0]
     );
+    let drawn = |row: &Row| !row.rate_curve.is_empty() || row.interval_rates.len() > 1;
+    assert!(run.rows.iter().all(drawn), "every run has rates to draw");
+    assert!(text(&output).contains("its writer, rows/s"), "{}", text(&output));
     // Engines alternate: A B A B.
     let order: Vec<_> = run.rows[..4]
         .iter()
@@ -221,12 +224,16 @@ fn drop_in_libraries_run_as_the_originals_do() {
     let output = lab(dir.path(), &args);
     assert!(output.status.success(), "{}", text(&output));
     let run = Run::read(&dir.path().join("dropin.json")).unwrap();
-    // Esker, RocksDB's interface two ways, LevelDB's, which has no merge.
-    assert_eq!(run.rows.len(), 4 * 4 - 1, "{}", text(&output));
+    // Esker two ways, RocksDB's interface two ways, LevelDB's, which has no merge.
+    assert_eq!(run.rows.len(), 4 * 5 - 1, "{}", text(&output));
     assert!(
         run.rows.iter().all(|r| r.is_good() && r.verified_reads > 0),
         "{}",
         text(&output)
     );
-    assert!(text(&output).contains("to native"), "{}", text(&output));
+    assert!(
+        text(&output).contains("beside the engine without them"),
+        "{}",
+        text(&output)
+    );
 }

@@ -106,6 +106,10 @@ pub struct Row {
     pub interval_s: f64,
     /// Operations a second in each whole interval of the measured part.
     pub interval_rates: Vec<f64>,
+    /// Of runs with fewer than 20 whole intervals, for drawing: seconds since the beginning of the measured part, and
+    /// operations a second since the point before; points are a tenth of `interval_s` apart, the last is the end.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub rate_curve: Vec<(f64, f64)>,
     /// Slowest interval over the average of all; 0 when there was no whole interval.
     pub slowest_interval_ratio: f64,
     /// Processor time (user and system, all threads) an operation in the measured part.
@@ -182,6 +186,11 @@ impl Row {
         } else {
             format!("{}:{}", self.engine, self.variant)
         }
+    }
+
+    /// Whether one thread wrote beside those that are measured: `writes_per_s` counts, also when it is zero.
+    pub fn has_writer(&self) -> bool {
+        self.workload.starts_with("readwhilewriting")
     }
 
     /// Whether its figures mean something.

@@ -23,6 +23,8 @@ pub struct Line<'a> {
     pub rows: Vec<&'a Row>,
     /// Throughput over that of the best RocksDB in the same repetition: median and spread. `None` without a RocksDB.
     pub ratio: Option<(f64, f64)>,
+    /// The same of the rows a second of a mixed workload's writer, in the same runs; `None` in other workloads.
+    pub writes_ratio: Option<(f64, f64)>,
     /// The best RocksDB of its workload, that ratios are taken to.
     pub is_baseline: bool,
     /// For a drop-in library: what it costs to go through it.
@@ -34,10 +36,17 @@ pub struct Line<'a> {
 pub struct Native {
     /// The engine's line, of the same way of I/O where there is one.
     pub label: String,
+    /// Its throughput.
+    pub ops_per_s: f64,
     /// Throughput through the library over that without it: the median over the repetitions.
     pub ratio: f64,
-    /// Processor time of an operation through the library less that without it, in microseconds.
+    /// The same of the rows a second of a mixed workload's writer; `None` in other workloads.
+    pub writes_ratio: Option<f64>,
+    /// The engine's processor time an operation, settling included, in microseconds.
     pub cpu_us_per_op: f64,
+    /// Processor time of an operation through the library over that without it: the median over the repetitions; `None`
+    /// where none was measured.
+    pub cpu_ratio: Option<f64>,
 }
 
 impl<'a> Line<'a> {
@@ -49,6 +58,13 @@ impl<'a> Line<'a> {
     /// The median of a figure over the repetitions that count; `None` if none does.
     pub fn median(&self, figure: impl Fn(&Row) -> f64) -> Option<f64> {
         median(&self.good().map(figure).collect::<Vec<_>>())
+    }
+
+    /// Rows a second of a mixed workload's writer: the median, which is zero where it was starved; `None` in other
+    /// workloads.
+    pub fn writes_per_s(&self) -> Option<f64> {
+        let mixed = self.rows.iter().any(|row| row.has_writer());
+        self.median(|row| row.writes_per_s).filter(|_| mixed)
     }
 
     /// Plus or minus, as a share of the median; `None` for a single repetition.
@@ -85,6 +101,7 @@ pub fn lines(rows: &[Row]) -> Vec<Line<'_>> {
                 label,
                 rows: vec![row],
                 ratio: None,
+                writes_ratio: None,
                 is_baseline: false,
                 native: None,
             }),
@@ -105,20 +122,14 @@ pub fn lines(rows: &[Row]) -> Vec<Line<'_>> {
             .filter(|(_, l)| l.workload == workload && l.rows.iter().all(|r| r.engine == BASELINE))
             .filter_map(|(i, l)| Some((i, l.median(|r| r.ops_per_s)?)))
             .max_by(|a, b| a.1.total_cmp(&b.1));
-        let Some((best, best_ops_per_s)) = best else {
+        let Some((best, _)) = best else {
             continue;
         };
         lines[best].is_baseline = true;
         let baseline: Vec<&Row> = lines[best].good().collect();
         for line in lines.iter_mut().filter(|l| l.workload == workload) {
-            let pairs = pairs(line, &baseline);
-            line.ratio = match median(&pairs) {
-                Some(middle) => Some((middle, spread(&pairs).unwrap_or(0.0))),
-                // No repetition has both: better an unpaired ratio than none.
-                None => line
-                    .median(|r| r.ops_per_s / best_ops_per_s)
-                    .map(|ratio| (ratio, 0.0)),
-            };
+            line.ratio = ratio(line, &baseline, |r| r.ops_per_s);
+            line.writes_ratio = ratio(line, &baseline, |r| r.writes_per_s);
         }
     }
     for i in 0..lines.len() {
@@ -127,14 +138,26 @@ pub fn lines(rows: &[Row]) -> Vec<Line<'_>> {
     lines
 }
 
-/// Throughput over the baseline's, of the repetitions that both have.
-fn pairs(line: &Line<'_>, baseline: &[&Row]) -> Vec<f64> {
+/// A figure over the baseline's, of the repetitions that both have. A baseline of zero has no ratio.
+fn pairs(line: &Line<'_>, baseline: &[&Row], figure: fn(&Row) -> f64) -> Vec<f64> {
     line.good()
         .filter_map(|row| {
             let pair = baseline.iter().find(|b| b.repeat == row.repeat)?;
-            Some(row.ops_per_s / pair.ops_per_s)
+            (figure(pair) > 0.0).then(|| figure(row) / figure(pair))
         })
         .collect()
+}
+
+/// The median of the [`pairs`] and their spread.
+fn ratio(line: &Line<'_>, baseline: &[&Row], figure: fn(&Row) -> f64) -> Option<(f64, f64)> {
+    let pairs = pairs(line, baseline, figure);
+    if let Some(middle) = median(&pairs) {
+        return Some((middle, spread(&pairs).unwrap_or(0.0)));
+    }
+    // No repetition has both: better an unpaired ratio than none.
+    let of_baseline = median(&baseline.iter().map(|row| figure(row)).collect::<Vec<_>>())?;
+    let of_line = line.median(figure)?;
+    (of_baseline > 0.0).then(|| (of_line / of_baseline, 0.0))
 }
 
 /// The engine's line that a drop-in library's is compared with: of the same workload, and through the page cache where
@@ -158,11 +181,14 @@ fn native(lines: &[Line<'_>], line: &Line<'_>) -> Option<Native> {
         .find(|l| variant(l) == wanted)
         .or_else(|| lines.iter().find(of_engine))?;
     let baseline: Vec<&Row> = other.good().collect();
+    let ratio_of = |figure: fn(&Row) -> f64| median(&pairs(line, &baseline, figure));
     Some(Native {
         label: other.label.clone(),
-        ratio: median(&pairs(line, &baseline))?,
-        cpu_us_per_op: line.median(|r| r.cpu_us_per_op_settled)?
-            - other.median(|r| r.cpu_us_per_op_settled)?,
+        ops_per_s: other.median(|r| r.ops_per_s)?,
+        ratio: ratio_of(|r| r.ops_per_s)?,
+        writes_ratio: ratio_of(|r| r.writes_per_s),
+        cpu_us_per_op: other.median(|r| r.cpu_us_per_op_settled)?,
+        cpu_ratio: ratio_of(|r| r.cpu_us_per_op_settled),
     })
 }
 
@@ -218,6 +244,48 @@ mod tests {
         assert_eq!(native(3), Some(("esker:buffered", 0.9)));
         assert_eq!(native(4), Some(("esker:buffered", 0.5)));
         assert!(super::lines(&rows[2..])[0].native.is_none());
+    }
+
+    #[test]
+    fn processor_time_of_a_drop_in_library_is_compared_pair_by_pair() {
+        let with_cpu = |engine, variant, repeat, cpu_us_per_op_settled| Row {
+            cpu_us_per_op_settled,
+            ..row(engine, variant, repeat, 100.0)
+        };
+        let rows = [
+            with_cpu("esker", "default", 1, 4.0),
+            with_cpu("dropin-rocksdb", "direct", 1, 5.0),
+            with_cpu("esker", "default", 2, 8.0),
+            with_cpu("dropin-rocksdb", "direct", 2, 8.0),
+        ];
+        let native = lines(&rows)[1].native.clone().unwrap();
+        assert_eq!(native.cpu_ratio, Some(1.125), "the median of 1.25 and 1");
+        assert_eq!(
+            (native.cpu_us_per_op, native.ops_per_s, native.ratio),
+            (6.0, 100.0, 1.0)
+        );
+        assert_eq!(native.writes_ratio, None);
+    }
+
+    #[test]
+    fn the_writer_of_a_mixed_workload_is_compared_with_the_baselines_in_the_same_run() {
+        let mixed = |engine, variant, repeat, ops_per_s, writes_per_s| Row {
+            writes_per_s,
+            ..row(engine, variant, repeat, ops_per_s)
+        };
+        let rows = [
+            mixed("rocksdb", "direct", 1, 100.0, 20.0),
+            // Writes faster, but the baseline is who reads fastest.
+            mixed("rocksdb", "buffered", 1, 50.0, 40.0),
+            mixed("esker", "default", 1, 200.0, 30.0),
+            mixed("dropin-rocksdb", "direct", 1, 180.0, 15.0),
+        ];
+        let of_rows = lines(&rows);
+        let ratios: Vec<_> = of_rows.iter().map(|l| l.writes_ratio.unwrap().0).collect();
+        assert_eq!(ratios, [1.0, 2.0, 1.5, 0.75]);
+        assert_eq!(of_rows[3].native.as_ref().unwrap().writes_ratio, Some(0.5));
+        let no_writer = [row("rocksdb", "direct", 1, 1.0), row("esker", "default", 1, 1.0)];
+        assert!(lines(&no_writer).iter().all(|l| l.writes_ratio.is_none()));
     }
 
     #[test]

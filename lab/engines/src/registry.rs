@@ -42,6 +42,13 @@ pub struct Choice<'a> {
     pub variant: &'static Variant,
 }
 
+impl Choice<'_> {
+    /// Whether it is the same engine, set up the same way.
+    pub fn is_same_as(&self, other: &Choice<'_>) -> bool {
+        (self.engine.name(), self.variant.name) == (other.engine.name(), other.variant.name)
+    }
+}
+
 impl Registry {
     /// Every engine, in the order in which results show them. Libraries are loaded when first used.
     pub fn new(libraries: &Libraries) -> Self {

@@ -46,9 +46,11 @@
         y: latency ? { distr: 3, log: 10 } : { range: (u, min, max) => [0, max > 0 ? max * 1.06 : 1] },
       },
       series: [
-        { label: latency ? "percentile" : "time", value: (u, v) => v == null ? "" : latency ? percent(v) : +v.toFixed(1) + " s" },
+        { label: latency ? "percentile" : "time", value: (u, v) => v == null ? "" : latency ? percent(v) : +v.toFixed(2) + " s" },
         ...chart.series.map(s => ({
           label: s.label, stroke: colour(s.colour), width: 1.75, points: { show: false },
+          // Engines have points at different times.
+          spanGaps: !latency,
           value: (u, v) => latency ? time(v) : short(v),
         })),
       ],

@@ -8,9 +8,15 @@ use esker_lab_core::summary::{self, Line};
 use serde::Serialize;
 
 mod charts;
+mod dropin;
+mod facts;
+mod writer;
 
 pub(crate) use charts::Chart;
 use charts::{latency_chart, rate_chart};
+use dropin::DropinLine;
+use facts::{facts, limits};
+use writer::WriterView;
 
 /// Colours there are; the style sheet defines them for light and dark.
 const COLOURS: usize = 8;
@@ -39,6 +45,7 @@ pub(crate) struct RunView {
     command: String,
     engines: Vec<Engine>,
     report: Vec<ReportLine>,
+    dropin: Vec<DropinLine>,
     workloads: Vec<Workload>,
 }
 
@@ -69,6 +76,8 @@ pub(crate) struct ReportLine {
 pub(crate) struct Cell {
     ops_per_s: String,
     ratio: String,
+    /// Of a mixed workload: its writer's rows a second, and their ratio.
+    writer: String,
     best: bool,
     failed: bool,
 }
@@ -80,11 +89,14 @@ pub(crate) struct Workload {
     name: String,
     report_test: Option<u32>,
     lines: Vec<LineView>,
+    /// Of a mixed workload: the one writer beside the threads that are measured.
+    writers: Vec<WriterView>,
     has_baseline: bool,
-    /// Ids of charts; empty when there is too little to draw.
+    /// Ids of charts; empty when there is nothing to draw.
     rate_chart: String,
     latency_chart: String,
-    interval: String,
+    /// What the rates are rates of.
+    rate_about: String,
 }
 
 /// One engine in one test.
@@ -163,96 +175,6 @@ fn or_dash(value: Option<f64>, show: impl Fn(f64) -> String) -> String {
     value.filter(|v| *v != 0.0).map_or("–".into(), show)
 }
 
-fn facts(run: &Run) -> Vec<(String, String)> {
-    let (machine, settings) = (&run.machine, &run.settings);
-    let bytes = |b: u64| size::display(b as f64);
-    let enforced = run.rows.iter().map(|r| r.memory_limit_bytes).max().unwrap_or(0);
-    let limit = if enforced > 0 {
-        "enforced by a control group"
-    } else {
-        "told, not enforced"
-    };
-    let facts = [
-        ("Processor", format!("{} × {}", machine.cpus, machine.cpu)),
-        ("Memory of the machine", bytes(machine.memory_bytes)),
-        (
-            "Storage",
-            format!("{} on {}", machine.file_system, machine.device),
-        ),
-        ("Kernel", machine.kernel.clone()),
-        (
-            "Rows",
-            format!(
-                "{} of {} + {} B",
-                count(settings.rows as f64),
-                settings.key_bytes,
-                settings.value_bytes
-            ),
-        ),
-        (
-            "Data",
-            bytes(
-                settings
-                    .rows
-                    .saturating_mul((settings.key_bytes + settings.value_bytes) as u64),
-            ),
-        ),
-        (
-            "Memory for each engine",
-            format!("{} ({limit})", bytes(settings.memory_bytes)),
-        ),
-        ("Compression", settings.compression.clone()),
-        (
-            "Compressibility of values",
-            format!("{:.1}", settings.compressibility),
-        ),
-        ("Seed", settings.seed.to_string()),
-        ("Repetitions", settings.repeat.to_string()),
-        ("Scale", settings.scale.clone()),
-        ("Lab", run.lab_version.clone()),
-    ];
-    facts.map(|(name, value)| (name.to_owned(), value)).into()
-}
-
-fn limits(run: &Run) -> Vec<(String, String)> {
-    let Some(limits) = &run.limits else {
-        return Vec::new();
-    };
-    let rate = |bytes: f64| format!("{}/s", size::display(bytes));
-    let lines = [
-        (
-            "Sequential write, 1 MiB",
-            rate(limits.sequential_write_bytes_per_s),
-        ),
-        ("Sequential read, 1 MiB", rate(limits.sequential_read_bytes_per_s)),
-        (
-            "Random 4 KiB reads, 1 thread",
-            format!("{}/s", count(limits.random_reads_per_s_depth_1)),
-        ),
-        (
-            "Random 4 KiB reads, 32 threads",
-            format!("{}/s", count(limits.random_reads_per_s_depth_32)),
-        ),
-        ("4 KiB append and fdatasync, p50", micros(limits.fdatasync_p50_us)),
-        ("4 KiB append and fdatasync, p99", micros(limits.fdatasync_p99_us)),
-        ("Memory copy, 1 thread", rate(limits.memory_copy_bytes_per_s)),
-        (
-            "Memory latency",
-            format!("{} ns", three_digits(limits.memory_latency_ns)),
-        ),
-        (
-            "Page cache",
-            if limits.direct {
-                "bypassed"
-            } else {
-                "included: no direct I/O here"
-            }
-            .to_owned(),
-        ),
-    ];
-    lines.map(|(name, value)| (name.to_owned(), value)).into()
-}
-
 /// Engines in order of appearance, each with a colour of its own; Esker's is always the first.
 fn engines(rows: &[Row]) -> Vec<Engine> {
     let mut engines: Vec<Engine> = Vec::new();
@@ -304,6 +226,7 @@ impl RunView {
             notes: run.notes.clone(),
             command: run.command.clone(),
             report: report_lines(&id, &lines, &engines),
+            dropin: dropin::lines(&id, &lines, &engines),
             engines,
             workloads,
             id,
@@ -330,6 +253,7 @@ fn report_lines(id: &str, lines: &[Line<'_>], engines: &[Engine]) -> Vec<ReportL
                         ratio: line
                             .and_then(|l| l.ratio)
                             .map_or(String::new(), |(r, _)| format!("{}×", three_digits(r))),
+                        writer: line.map_or(String::new(), |l| writer::in_short(l)),
                         best: ops_per_s == Some(best),
                         failed: line.is_some_and(|l| l.failed()),
                     }
@@ -379,15 +303,15 @@ impl Workload {
                 id
             })
         };
-        let interval = lines
-            .iter()
-            .filter_map(|l| l.typical())
-            .map(|r| r.interval_s)
-            .fold(0.0, f64::max);
+        let (rates, mut rate_about) = rate_chart(&anchor, lines, engines).unzip();
+        if name.starts_with("bulkload-") {
+            rate_about = rate_about.map(|about| about + "; the load, without what follows it");
+        }
         Workload {
-            rate_chart: chart(rate_chart(&anchor, lines, engines)),
+            rate_chart: chart(rates),
             latency_chart: chart(latency_chart(&anchor, lines, engines)),
-            interval: three_digits(interval),
+            rate_about: rate_about.unwrap_or_default(),
+            writers: writer::views(lines, engines),
             name: name.to_owned(),
             report_test: published::flash(name).map(|p| p.number),
             has_baseline: lines.iter().any(|l| l.is_baseline),
@@ -479,7 +403,7 @@ fn row_notes(row: &Row) -> Vec<String> {
             row.load_seconds, row.merge_seconds
         ));
     }
-    if row.writes_per_s > 0.0 {
+    if row.has_writer() {
         notes.push(format!(
             "the writer wrote {} rows/s, p99 {}",
             count(row.writes_per_s),

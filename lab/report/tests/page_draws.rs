@@ -13,6 +13,9 @@ use esker_lab_core::schema::{Row, Run, SCHEMA, Settings};
 
 const WORKLOADS: [&str; 3] = ["bulkload-random", "overwrite", "readrandom"];
 
+/// The workload of short runs, with a writer.
+const MIXED: &str = "readwhilewriting";
+
 const ENGINES: [(&str, &str, f64); 4] = [
     ("esker", "default", 300_000.0),
     ("rocksdb", "buffered", 120_000.0),
@@ -73,6 +76,21 @@ fn run() -> Run {
         error_messages: vec!["row 7 is missing".into()],
         ..row("readrandom", "rocksdb", "blob", 0.0, 1)
     });
+    // One of each kind of short run, beside a drop-in library and the engine behind it.
+    let short = |engine: &str, variant: &str, ops_per_s: f64, cpu: f64, curve: usize| Row {
+        interval_rates: Vec::new(),
+        rate_curve: (1..=curve).map(|i| (i as f64 / 10.0, ops_per_s)).collect(),
+        cpu_us_per_op_settled: cpu,
+        writes_per_s: ops_per_s / 10.0,
+        write_p99_us: 50.0,
+        ..row(MIXED, engine, variant, ops_per_s, 1)
+    };
+    rows.extend([
+        short("esker", "default", 300_000.0, 4.0, 8),
+        short("rocksdb", "direct", 150_000.0, 9.0, 1),
+        short("rocksdb", "buffered", 100_000.0, 9.0, 0),
+        short("dropin-rocksdb", "direct", 240_000.0, 5.0, 15),
+    ]);
     Run {
         schema: SCHEMA,
         started_unix_s: 1_795_223_100,
@@ -152,7 +170,7 @@ fn every_chart_draws_every_line() {
     let page = dir.path().join("index.html");
     std::fs::write(&page, esker_lab_report::render(&[run()]).unwrap()).unwrap();
     let dom = dump_dom(&chromium, &page, &dir.path().join("profile"));
-    for workload in WORKLOADS {
+    for workload in WORKLOADS.into_iter().chain([MIXED]) {
         for kind in ["rate", "latency"] {
             let id = format!("run0-{workload}-{kind}");
             let number = |name| attribute(&dom, &id, name).and_then(|text| text.parse::<usize>().ok());
@@ -175,6 +193,19 @@ fn tables_and_bars_need_no_script() {
         "best RocksDB",
         "row 7 is missing",
         "17,000&#x2f;s",
+    ] {
+        assert!(html.contains(text), "{text}");
+    }
+    // The writer, in the report's table and below the readers; what the drop-in library costs.
+    for text in [
+        "writer 30,000&#x2f;s, 2.00×",
+        "The writer beside them",
+        "<b>24,000</b>",
+        "1.60× · 0.800× of esker",
+        "What the drop-in libraries cost",
+        "<td class=\"n\">240,000</td><td class=\"n\">300,000</td><td class=\"n\">0.800×</td>",
+        "<td class=\"n\">5.00</td><td class=\"n\">4.00</td><td class=\"n\">1.25×</td>",
+        "ops&#x2f;s in each 1.00 s; the load, without what follows it",
     ] {
         assert!(html.contains(text), "{text}");
     }

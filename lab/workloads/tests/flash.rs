@@ -67,6 +67,11 @@ fn every_test_runs_and_is_checked() {
             "{}",
             test.name
         );
+        assert!(
+            row.rate_curve.len() + row.interval_rates.len() > 0,
+            "{}: nothing to draw",
+            test.name
+        );
         assert!(row.verified_reads > 0, "{}: nothing was checked", test.name);
         assert!(
             row.cpu_us_per_op > 0.0 && row.cpu_us_per_op_settled >= row.cpu_us_per_op,

@@ -201,6 +201,7 @@ impl<'a> Runner<'a> {
         row.latency_curve = latencies.curve();
         row.interval_s = measured.rates.interval_s;
         row.interval_rates = measured.rates.rates.clone();
+        row.rate_curve = measured.rates.curve.clone();
         row.slowest_interval_ratio = measured.rates.slowest_ratio().unwrap_or(0.0);
         row.peak_db_bytes = row.peak_db_bytes.max(measured.peak_db_bytes);
         row.partial |= measured.stopped;
