@@ -68,6 +68,15 @@ pub trait RandomFile: Send + Sync + Debug {
     }
 }
 
+/// Whether somebody waits for a batch of reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IoPriority {
+    /// A caller of the database does: they go first.
+    Foreground,
+    /// A flush or a compaction does: they let others' small reads go first.
+    Background,
+}
+
 /// One of the reads that [`Fs::read_many`] does together.
 #[derive(Debug)]
 pub struct BatchRead<'a> {
@@ -159,7 +168,7 @@ pub trait Fs: Send + Sync + Debug {
     fn free_bytes(&self, dir: &Path) -> io::Result<u64>;
     /// Does all these reads, of any files of this file system, and keeps several under way where that is faster. Each
     /// gets a result of its own, the same as [`RandomFile::read_at`] would give: one that fails spoils no other.
-    fn read_many(&self, reads: &mut [BatchRead<'_>]) {
+    fn read_many(&self, reads: &mut [BatchRead<'_>], _: IoPriority) {
         for read in reads {
             read.run();
         }

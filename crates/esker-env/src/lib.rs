@@ -12,6 +12,6 @@ pub mod mem;
 pub mod posix;
 mod ranges;
 
-pub use fs::{BatchRead, CreateOptions, FileLock, Fs, IoMode, RandomFile, WriteFile};
+pub use fs::{BatchRead, CreateOptions, FileLock, Fs, IoMode, IoPriority, RandomFile, WriteFile};
 pub use machine::{Clock, Env, JoinHandle, Random, Spawn};
-pub use ranges::{ReadRange, WantedRange, read_ranges};
+pub use ranges::{BACKGROUND_GAP_BYTES_MAX, ReadRange, WantedRange, read_ranges};

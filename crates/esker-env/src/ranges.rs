@@ -7,10 +7,14 @@ use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::{BatchRead, Fs, RandomFile};
+use crate::{BatchRead, Fs, IoPriority, RandomFile};
 
-/// Bytes between two ranges that are read along rather than skipped: at most one page of the device more.
+/// Bytes between two ranges that are read along rather than skipped where somebody waits: at most one page of the device
+/// more.
 const GAP_BYTES_MAX: u64 = 4 << 10;
+/// The same where nobody waits. A request costs some 3 us of processor time, and the device reads 16 KiB in about that time
+/// for each of its requests, of which it then has fewer.
+pub const BACKGROUND_GAP_BYTES_MAX: u64 = 16 << 10;
 /// A run is not longer than this, so that a long one is read by several requests at a time.
 const RUN_BYTES_MAX: u64 = 128 << 10;
 
@@ -51,8 +55,12 @@ struct Run {
 /// Reads all of `wanted`; neighbours are found if they are in the order of number and offset. For each, in that order,
 /// where it is, or why it can't be read: `UnexpectedEof` if the file ends before. A range that fails spoils no other,
 /// also where it was read along with others.
-pub fn read_ranges(fs: &dyn Fs, wanted: &[WantedRange<'_>]) -> Vec<io::Result<ReadRange>> {
-    let mut runs = runs(wanted);
+pub fn read_ranges(
+    fs: &dyn Fs,
+    wanted: &[WantedRange<'_>],
+    priority: IoPriority,
+) -> Vec<io::Result<ReadRange>> {
+    let mut runs = runs(wanted, gap_bytes_max(priority));
     let mut reads: Vec<BatchRead<'_>> = runs
         .iter_mut()
         .map(|run| {
@@ -62,7 +70,7 @@ pub fn read_ranges(fs: &dyn Fs, wanted: &[WantedRange<'_>]) -> Vec<io::Result<Re
             BatchRead::new(first.file, first.offset, buffer)
         })
         .collect();
-    fs.read_many(&mut reads);
+    fs.read_many(&mut reads, priority);
     let results: Vec<io::Result<usize>> = reads.into_iter().map(|read| read.result).collect();
     let mut found = Vec::with_capacity(wanted.len());
     for (run, result) in runs.into_iter().zip(results) {
@@ -102,7 +110,14 @@ fn zeroed(len: usize) -> Arc<[u8]> {
     std::iter::repeat_n(0, len).collect()
 }
 
-fn runs(wanted: &[WantedRange<'_>]) -> Vec<Run> {
+fn gap_bytes_max(priority: IoPriority) -> u64 {
+    match priority {
+        IoPriority::Foreground => GAP_BYTES_MAX,
+        IoPriority::Background => BACKGROUND_GAP_BYTES_MAX,
+    }
+}
+
+fn runs(wanted: &[WantedRange<'_>], gap_bytes_max: u64) -> Vec<Run> {
     let mut runs: Vec<Run> = Vec::with_capacity(wanted.len());
     let mut next = 0;
     while let Some(first) = wanted.get(next) {
@@ -112,7 +127,7 @@ fn runs(wanted: &[WantedRange<'_>]) -> Vec<Run> {
         while let Some(range) = wanted.get(next) {
             let joins = range.number == first.number
                 && range.offset >= end
-                && range.offset - end <= GAP_BYTES_MAX
+                && range.offset - end <= gap_bytes_max
                 && range.end() - first.offset <= RUN_BYTES_MAX;
             if !joins {
                 break;
@@ -135,6 +150,7 @@ mod tests {
 
     use proptest::prelude::*;
 
+    use crate::IoPriority::{Background, Foreground};
     use crate::fault::{Fault, FaultFs, Op, Rule};
     use crate::mem::MemFs;
     use crate::{CreateOptions, IoMode};
@@ -190,7 +206,9 @@ mod tests {
         fn every_range_is_found(
             mut ranges in prop::collection::vec((0..3_u64, 0..FILE_BYTES, 0..20_000_usize), 0..60),
             sorted: bool,
+            waits: bool,
         ) {
+            let priority = if waits { Foreground } else { Background };
             for (_, offset, len) in &mut ranges {
                 *len = (*len).min(FILE_BYTES - *offset);
             }
@@ -199,7 +217,7 @@ mod tests {
             }
             let (fs, files) = files();
             let wanted = wanted(&files, &ranges);
-            let read = read_ranges(&fs, &wanted);
+            let read = read_ranges(&fs, &wanted, priority);
             prop_assert_eq!(read.len(), wanted.len());
             wanted.iter().zip(&read).for_each(|(wanted, read)| check(wanted, read));
             let longest = wanted.iter().map(|wanted| wanted.len).max().unwrap_or(0);
@@ -230,13 +248,30 @@ mod tests {
         ] {
             let before = requests(&fs);
             let wanted = wanted(&files, &ranges);
-            let read = read_ranges(&fs, &wanted);
+            let read = read_ranges(&fs, &wanted, Foreground);
             wanted
                 .iter()
                 .zip(&read)
                 .for_each(|(wanted, read)| check(wanted, read));
             let after = requests(&fs);
             assert_eq!((after.0 - before.0, after.1 - before.1), (1, reads), "{ranges:?}");
+        }
+    }
+
+    /// A request more costs the processor and the device more than the time that nobody waits for.
+    #[test]
+    fn wider_gaps_are_read_over_where_nobody_waits() {
+        let (fs, files) = files();
+        let gap = BACKGROUND_GAP_BYTES_MAX as usize;
+        for (priority, gap, reads) in [(Foreground, gap, 2), (Background, gap, 1), (Background, gap + 1, 2)] {
+            let before = requests(&fs);
+            let wanted = wanted(&files, &[(0, 100, 50), (0, 150 + gap, 1000)]);
+            let read = read_ranges(&fs, &wanted, priority);
+            wanted
+                .iter()
+                .zip(&read)
+                .for_each(|(wanted, read)| check(wanted, read));
+            assert_eq!(requests(&fs).1 - before.1, reads, "{priority:?}, {gap} bytes");
         }
     }
 
@@ -251,7 +286,7 @@ mod tests {
             (2, FILE_BYTES - 5, 100),
         ];
         let wanted = wanted(&files, &ranges);
-        let read = read_ranges(&fs, &wanted);
+        let read = read_ranges(&fs, &wanted, Foreground);
         wanted[..4]
             .iter()
             .zip(&read)
@@ -265,7 +300,7 @@ mod tests {
         // The first run fails and is read range by range, the second has one range only.
         for (nth, failed) in [(1, None), (2, Some(2))] {
             fs.add(Rule::new(Op::Read, Fault::Eio).nth(nth));
-            let read = read_ranges(&fs, &wanted[..3]);
+            let read = read_ranges(&fs, &wanted[..3], Foreground);
             for (i, (wanted, read)) in wanted.iter().zip(&read).enumerate() {
                 match failed {
                     Some(failed) if failed == i => assert!(read.is_err()),

@@ -16,7 +16,7 @@ use std::sync::{Arc, Weak};
 use parking_lot::Mutex;
 pub use rules::{Fault, Op, Rule};
 
-use crate::{BatchRead, CreateOptions, FileLock, Fs, IoMode, RandomFile, WriteFile};
+use crate::{BatchRead, CreateOptions, FileLock, Fs, IoMode, IoPriority, RandomFile, WriteFile};
 use file::{FaultRandomFile, FaultWriteFile};
 use rules::Rules;
 
@@ -157,7 +157,7 @@ impl Fs for FaultFs {
     }
 
     /// One after the other, so that rules meet the reads in their order.
-    fn read_many(&self, reads: &mut [BatchRead<'_>]) {
+    fn read_many(&self, reads: &mut [BatchRead<'_>], _: IoPriority) {
         let fault = self.rules.on_call(Op::ReadMany, Path::new(""));
         for read in reads {
             match fault {

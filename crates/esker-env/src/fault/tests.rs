@@ -3,6 +3,7 @@
 use std::io::ErrorKind;
 
 use super::*;
+use crate::IoPriority;
 use crate::mem::{CrashMode, MemFs};
 
 fn faulty() -> (FaultFs, MemFs) {
@@ -123,7 +124,7 @@ fn every_kind_of_call_can_fail_and_is_counted() {
                 let file = fs.open(f, IoMode::Buffered)?;
                 let mut buf = [0];
                 let mut reads = [BatchRead::new(&*file, 0, &mut buf)];
-                fs.read_many(&mut reads);
+                fs.read_many(&mut reads, IoPriority::Foreground);
                 let [read] = reads;
                 read.result.map(drop)
             }
@@ -159,7 +160,7 @@ fn rules_see_each_read_of_a_batch() {
     for (i, buf) in buffers.iter_mut().enumerate() {
         reads.push(BatchRead::new(&*files[i % 2], 2 * i as u64, buf));
     }
-    fs.read_many(&mut reads);
+    fs.read_many(&mut reads, IoPriority::Foreground);
     let counts: Vec<Option<usize>> = reads
         .iter()
         .map(|read| read.result.as_ref().ok().copied())

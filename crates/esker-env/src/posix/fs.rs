@@ -12,7 +12,7 @@ use super::pool::BufferPool;
 use super::read_many::Readers;
 use super::system::{open_direct, preallocate};
 use super::{in_flight::Writers, lock};
-use crate::{BatchRead, CreateOptions, FileLock, Fs, IoMode, RandomFile, WriteFile};
+use crate::{BatchRead, CreateOptions, FileLock, Fs, IoMode, IoPriority, RandomFile, WriteFile};
 
 /// The file system of the operating system. Its files share aligned buffers and the threads that write them.
 #[derive(Debug, Default)]
@@ -27,6 +27,11 @@ impl PosixFs {
     #[must_use]
     pub fn new() -> Self {
         Self::default()
+    }
+
+    #[cfg(test)]
+    pub(super) fn traffic(&self) -> &super::traffic::Traffic {
+        self.writers.traffic()
     }
 
     #[cfg(test)]
@@ -145,8 +150,8 @@ impl Fs for PosixFs {
         Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
     }
 
-    fn read_many(&self, reads: &mut [BatchRead<'_>]) {
-        let read = || self.readers.read_many(reads, &self.pool);
-        self.writers.traffic().read_small(read);
+    fn read_many(&self, reads: &mut [BatchRead<'_>], priority: IoPriority) {
+        self.readers
+            .read_many(reads, &self.pool, self.writers.traffic(), priority);
     }
 }

@@ -21,9 +21,10 @@ use std::thread;
 use parking_lot::Mutex;
 
 use super::pool::BufferPool;
+use super::traffic::{PIECE_BYTES, Traffic};
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 use super::uring::{READS_MAX, Rings};
-use crate::{BatchRead, IoMode};
+use crate::{BatchRead, IoMode, IoPriority};
 
 #[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
 use self::none::{READS_MAX, Rings};
@@ -43,16 +44,41 @@ pub(super) struct Readers {
 
 impl Readers {
     /// Does all reads; each has its result afterwards.
-    pub(super) fn read_many(&self, reads: &mut [BatchRead<'_>], pool: &BufferPool) {
+    ///
+    /// Those of the background don't count as small reads where there is a ring, however small they are: two jobs would wait
+    /// for each other.
+    pub(super) fn read_many(
+        &self,
+        reads: &mut [BatchRead<'_>],
+        pool: &BufferPool,
+        traffic: &Traffic,
+        priority: IoPriority,
+    ) {
         let mut rest = reads;
         while !rest.is_empty() {
-            let (wave, later) = rest.split_at_mut(wave_len(rest));
+            let gives_way = priority == IoPriority::Background && traffic.has_small_reads();
+            let bytes_max = if gives_way { PIECE_BYTES } else { WAVE_BYTES_MAX };
+            let (wave, later) = rest.split_at_mut(wave_len(rest, bytes_max));
             rest = later;
-            if let [one] = wave {
-                one.run();
-            } else if !self.rings.read(wave, pool) {
-                without_ring(wave);
+            match priority {
+                IoPriority::Foreground => traffic.read_small(|| match wave {
+                    [one] => one.run(),
+                    _ => self.read_wave(wave, pool),
+                }),
+                IoPriority::Background if gives_way => {
+                    // Without a ring each read takes its own turn, piece by piece.
+                    if !traffic.in_turn(|| self.rings.read(wave, pool)) {
+                        wave.iter_mut().for_each(BatchRead::run);
+                    }
+                }
+                IoPriority::Background => self.read_wave(wave, pool),
             }
+        }
+    }
+
+    fn read_wave(&self, wave: &mut [BatchRead<'_>], pool: &BufferPool) {
+        if !self.rings.read(wave, pool) {
+            without_ring(wave);
         }
     }
 
@@ -63,11 +89,11 @@ impl Readers {
 }
 
 /// How many of the reads go into the next wave; at least one.
-fn wave_len(reads: &[BatchRead<'_>]) -> usize {
+fn wave_len(reads: &[BatchRead<'_>], bytes_max: usize) -> usize {
     let mut bytes = 0;
     let fits = |read: &&BatchRead<'_>| {
         bytes += read.buf.len();
-        bytes <= WAVE_BYTES_MAX && read.file.descriptor().is_some()
+        bytes <= bytes_max && read.file.descriptor().is_some()
     };
     reads.iter().take(READS_MAX).take_while(fits).count().max(1)
 }
@@ -145,6 +171,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::super::PosixFs;
+    use crate::IoPriority::{self, Background, Foreground};
     use crate::{BatchRead, Fs, IoMode, RandomFile};
 
     const LENGTHS: [usize; 4] = [0, 5000, 4096 * 7, 300_000];
@@ -169,14 +196,19 @@ mod tests {
     }
 
     /// Does the reads together; each must bring what the file holds there.
-    fn check(fs: &PosixFs, files: &[Arc<dyn RandomFile>], wanted: &[(usize, usize, usize)]) {
+    fn check(
+        fs: &PosixFs,
+        files: &[Arc<dyn RandomFile>],
+        wanted: &[(usize, usize, usize)],
+        priority: IoPriority,
+    ) {
         let mut buffers: Vec<Vec<u8>> = wanted.iter().map(|(_, _, len)| vec![0xaa; *len]).collect();
         let mut reads: Vec<BatchRead<'_>> = wanted
             .iter()
             .zip(&mut buffers)
             .map(|((file, offset, _), buf)| BatchRead::new(&*files[*file], *offset as u64, buf))
             .collect();
-        fs.read_many(&mut reads);
+        fs.read_many(&mut reads, priority);
         let counts: Vec<usize> = reads.into_iter().map(|read| read.result.unwrap()).collect();
         for ((&(file, offset, len), count), buffer) in wanted.iter().zip(counts).zip(buffers) {
             let content = bytes_of(LENGTHS[file / 2]);
@@ -206,8 +238,9 @@ mod tests {
                 fs.readers().rings().refuse();
             }
             let (_dir, files) = files(&fs);
-            check(&fs, &files, &wanted);
-            check(&fs, &files, &wanted);
+            check(&fs, &files, &wanted, Foreground);
+            check(&fs, &files, &wanted, Background);
+            fs.traffic().read_small(|| check(&fs, &files, &wanted, Background));
         }
     }
 
@@ -233,7 +266,9 @@ mod tests {
                                     )
                                 })
                                 .collect();
-                            check(fs, files, &wanted);
+                            let background = (thread + round) % 3 == 0;
+                            let priority = if background { Background } else { Foreground };
+                            check(fs, files, &wanted, priority);
                         }
                     });
                 }
@@ -270,7 +305,7 @@ mod tests {
                 BatchRead::new(&folder, 0, &mut b),
                 BatchRead::new(&*files[7], 4000, &mut c),
             ];
-            fs.read_many(&mut reads);
+            fs.read_many(&mut reads, Foreground);
             let [first, failed, last] = reads.map(|read| read.result);
             assert_eq!((first.unwrap(), last.unwrap()), (100, 100));
             assert_eq!(failed.unwrap_err().kind(), std::io::ErrorKind::IsADirectory);

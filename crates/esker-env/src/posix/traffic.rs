@@ -8,21 +8,22 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use parking_lot::Mutex;
+use parking_lot::ReentrantMutex;
 
 /// Reads of up to this many bytes go first.
 const SMALL_BYTES: usize = 64 << 10;
 
 /// The pieces of a large transfer, in bytes.
-const PIECE_BYTES: usize = 128 << 10;
+pub(super) const PIECE_BYTES: usize = 128 << 10;
 
 /// Who uses the device: the direct reads and writes of one file system.
 #[derive(Debug, Default)]
 pub(super) struct Traffic {
     /// Small reads under way. A hint, so nothing is ordered by it.
     reads: AtomicUsize,
-    /// Held by the transfer whose piece is under way.
-    turn: Mutex<()>,
+    /// Held by the transfer whose piece is under way; more than once where a piece is a batch of reads of which one has to
+    /// be read again.
+    turn: ReentrantMutex<()>,
 }
 
 impl Traffic {
@@ -44,6 +45,18 @@ impl Traffic {
         result
     }
 
+    /// Whether there are small reads under way.
+    #[inline]
+    pub(super) fn has_small_reads(&self) -> bool {
+        self.reads.load(Ordering::Relaxed) > 0
+    }
+
+    /// Runs what is a piece of a large transfer, once no other piece is under way.
+    pub(super) fn in_turn<R>(&self, piece: impl FnOnce() -> R) -> R {
+        let _turn = self.turn.lock();
+        piece()
+    }
+
     /// Calls `transfer(from, to)` for the ranges of a transfer of `bytes` bytes, in order, until one ends it by an error or
     /// `Ok(false)`.
     pub(super) fn transfer<E>(
@@ -54,13 +67,12 @@ impl Traffic {
         let mut done = 0;
         while done < bytes {
             let next;
-            let goes_on = if bytes - done <= SMALL_BYTES || self.reads.load(Ordering::Relaxed) == 0 {
+            let goes_on = if bytes - done <= SMALL_BYTES || !self.has_small_reads() {
                 next = bytes;
                 transfer(done, next)?
             } else {
                 next = bytes.min(done + PIECE_BYTES);
-                let _turn = self.turn.lock();
-                transfer(done, next)?
+                self.in_turn(|| transfer(done, next))?
             };
             if !goes_on {
                 break;

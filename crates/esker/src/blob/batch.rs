@@ -3,7 +3,7 @@
 //! Values that lie side by side in a file, or nearly, are one request ([`read_ranges`]). They are copied out of what
 //! that brought, so that a value never keeps its neighbours alive.
 
-use esker_env::{Fs, WantedRange, read_ranges};
+use esker_env::{Fs, IoPriority, ReadRange, WantedRange, read_ranges};
 
 use super::pointer::BlobPointer;
 use super::reader::BlobReader;
@@ -19,9 +19,9 @@ pub struct WantedValue<'r> {
     pub pointer: &'r BlobPointer,
 }
 
-impl WantedValue<'_> {
+impl<'r> WantedValue<'r> {
     /// Where its record is stored, after its pointer was checked against the file.
-    fn range(&self) -> Result<WantedRange<'_>> {
+    fn range(&self) -> Result<WantedRange<'r>> {
         Ok(WantedRange {
             file: self.reader.file(),
             number: self.reader.number(),
@@ -37,11 +37,8 @@ impl WantedValue<'_> {
 /// # Errors
 /// As [`BlobReader::read`], of the first value for which there is one.
 pub fn read_values(fs: &dyn Fs, wanted: &[WantedValue<'_>], verify: bool) -> Result<Vec<SharedBytes>> {
-    let ranges = wanted
-        .iter()
-        .map(WantedValue::range)
-        .collect::<Result<Vec<_>>>()?;
-    let read = read_ranges(fs, &ranges);
+    let ranges = ranges(wanted)?;
+    let read = read_ranges(fs, &ranges, IoPriority::Foreground);
     let values = wanted.iter().zip(&ranges).zip(read);
     values
         .map(|((WantedValue { reader, pointer }, range), read)| {
@@ -49,4 +46,21 @@ pub fn read_values(fs: &dyn Fs, wanted: &[WantedValue<'_>], verify: bool) -> Res
             reader.value(pointer, range.len, &read, verify)
         })
         .collect()
+}
+
+/// Reads whole records, as they are stored and unchecked, for somebody who copies them in the background: more bytes between
+/// them are read along. Their order is as for [`read_values`].
+///
+/// # Errors
+/// As [`BlobReader::read`], of the first record that can't be read.
+pub fn read_records(fs: &dyn Fs, wanted: &[WantedValue<'_>]) -> Result<Vec<ReadRange>> {
+    let read = read_ranges(fs, &ranges(wanted)?, IoPriority::Background);
+    let records = wanted.iter().zip(read);
+    records
+        .map(|(wanted, read)| read.map_err(|error| wanted.reader.unreadable(error, wanted.pointer.offset)))
+        .collect()
+}
+
+fn ranges<'r>(wanted: &[WantedValue<'r>]) -> Result<Vec<WantedRange<'r>>> {
+    wanted.iter().map(WantedValue::range).collect()
 }

@@ -11,7 +11,7 @@
 //! | `format` | header, footer and records |
 //! | `writer` | [`BlobWriter`] |
 //! | `reader` | [`BlobReader`]: opens a file, reads single values |
-//! | `batch` | [`read_values`]: many values at once |
+//! | `batch` | [`read_values`], [`read_records`]: many at once |
 //! | `walk` | reads and checks a whole file |
 //! | `windows`, `window` | [`BlobWindows`]: reads values of many files in key order |
 
@@ -25,7 +25,7 @@ mod window;
 mod windows;
 mod writer;
 
-pub use batch::{WantedValue, read_values};
+pub use batch::{WantedValue, read_records, read_values};
 pub use format::{BlobFooter, FOOTER_LEN, FORMAT_VERSION, HEADER_LEN, RECORD_HEADER_LEN, check_header};
 pub use fuzz::{FUZZ_IDS, fuzz_file, fuzz_pointer};
 pub use pointer::{BlobPointer, POINTER_LEN_MAX};

@@ -80,6 +80,57 @@ fn values_of_all_lengths_come_back_in_every_way() {
     }
 }
 
+/// The copy of all records of a file, each read by itself, is the file that was written from the values under that number.
+#[test]
+fn records_are_copied_as_they_are_stored() {
+    let lens = [0, 1, 800, 65_535, 65_536, 3, 1_200_000];
+    let values = values(14, |i| lens[i as usize % lens.len()]);
+    for kind in KINDS {
+        let (bytes, pointers, summary) = write(22, kind, &values);
+        let (expected, _, _) = write(23, kind, &values);
+        let (reader, _) = open(22, bytes.clone()).expect("whole");
+        let (env, _) = Env::simulated(1);
+        let path = Path::new("/copy.blob");
+        let file = env.fs.create(path, CreateOptions::default()).expect("a file");
+        let mut copy = BlobWriter::new(file, path, DATABASE, 23, Compression::None).expect("empty");
+        for from in &pointers {
+            let record = &bytes[from.offset as usize..][..from.bytes as usize];
+            let to = copy.copy(&reader, from, record).expect("whole");
+            assert_eq!((to.file, to.offset, to.bytes), (23, from.offset, from.bytes));
+        }
+        assert_eq!(copy.finish(true).expect("memory takes it"), summary);
+        assert!(
+            env.fs.read_all(path).expect("the file") == expected,
+            "{kind:?}"
+        );
+    }
+}
+
+#[test]
+fn a_damaged_record_is_not_copied() {
+    let (bytes, pointers, _) = write(22, Compression::Lz4, &[[7; 900]]);
+    let (reader, _) = open(22, bytes.clone()).expect("whole");
+    let record = &bytes[pointers[0].offset as usize..][..pointers[0].bytes as usize];
+    let (env, _) = Env::simulated(1);
+    let path = Path::new("/copy.blob");
+    let file = env.fs.create(path, CreateOptions::default()).expect("a file");
+    let mut copy = BlobWriter::new(file, path, DATABASE, 23, Compression::None).expect("empty");
+    let mut damaged: Vec<Vec<u8>> = (0..record.len() * 8)
+        .map(|bit| {
+            let mut record = record.to_vec();
+            record[bit / 8] ^= 1 << (bit % 8);
+            record
+        })
+        .collect();
+    damaged.extend((0..record.len()).map(|len| record[..len].to_vec()));
+    for record in damaged {
+        let error = copy.copy(&reader, &pointers[0], &record).expect_err("damaged");
+        assert_eq!(error.kind(), ErrorKind::Corruption);
+        assert_eq!(error.offset(), Some(pointers[0].offset));
+    }
+    assert_eq!(copy.records(), 0);
+}
+
 #[test]
 fn a_file_without_values_is_whole() {
     let (bytes, _, summary) = write::<Vec<u8>>(22, Compression::Lz4, &[]);

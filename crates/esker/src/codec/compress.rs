@@ -116,6 +116,14 @@ pub fn decompress_into(kind: Compression, stored: &[u8], raw: &mut Vec<u8>) -> O
     decompress_exact(kind, input, raw)
 }
 
+/// The length that [`decompress`] would give, if it could; `None` if it could not reach that.
+pub fn raw_len(kind: Compression, mut stored: &[u8]) -> Option<usize> {
+    match kind {
+        Compression::None => Some(stored.len()),
+        _ => take_raw_len(kind, &mut stored),
+    }
+}
+
 /// Reads the raw length at the front, and refuses one that the bytes behind it can't reach.
 fn take_raw_len(kind: Compression, input: &mut &[u8]) -> Option<usize> {
     let raw_len = usize::try_from(take_varint(input)?).ok()?;

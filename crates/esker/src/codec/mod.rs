@@ -6,7 +6,7 @@ mod checksum;
 mod compress;
 
 pub use checksum::{checksum, place_mask};
-pub use compress::{Compressor, RAW_LEN_MAX, decompress, decompress_into};
+pub use compress::{Compressor, RAW_LEN_MAX, decompress, decompress_into, raw_len};
 
 /// The longest encoding of a `u64` varint, in bytes.
 pub const VARINT_LEN_MAX: usize = 10;

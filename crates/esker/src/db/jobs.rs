@@ -231,11 +231,6 @@ impl Core {
                 blobs: view.version.blobs(),
                 emptied: picker::emptied(&view.version, &options, plan),
             };
-            let ranges_max = match blobs.emptied.is_empty() {
-                true => self.ranges_for(plan),
-                // Who moves values waits for the device for most of the time.
-                false => (2 * self.ranges_for(plan)).min(self.options.subcompactions_max),
-            };
             let job = Job {
                 plan,
                 version: &view.version,
@@ -244,7 +239,7 @@ impl Core {
                 tables: &self.tables,
                 output: self.output_context(&options, plan.level_out, Some(blobs)),
                 spawn: &*self.env.spawn,
-                ranges_max,
+                ranges_max: self.ranges_for(plan),
                 stop: &self.closed,
             };
             let written = compaction::run(&job)?;

@@ -7,8 +7,9 @@ use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
 use super::OutputContext;
+use super::moves::Moves;
 use crate::blob::{BlobPointer, BlobWriter};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::version::{BlobFile, FileKind};
 
 /// A blob file is ended at this size, unless the database is so large that there would be too many.
@@ -28,6 +29,8 @@ pub(super) struct BlobOutput<'a> {
     context: &'a OutputContext<'a>,
     file_bytes: u64,
     current: Option<Current>,
+    /// Records that come next in the current file.
+    moves: Moves,
     done: Vec<BlobFile>,
     made: Vec<PathBuf>,
 }
@@ -43,6 +46,7 @@ impl<'a> BlobOutput<'a> {
             context,
             file_bytes: FILE_BYTES.max(all / FILES),
             current: None,
+            moves: Moves::default(),
             done: Vec::new(),
             made: Vec::new(),
         }
@@ -50,18 +54,55 @@ impl<'a> BlobOutput<'a> {
 
     /// Writes a value, into a new file if there is none with room; gives where it is.
     pub fn add(&mut self, value: &[u8]) -> Result<BlobPointer> {
+        self.carry_out_moves()?;
+        self.current()?.writer.add(value)
+    }
+
+    /// Moves the record behind `pointer` as [`add`](Self::add) would; gives where it will be. Errors of reading it may come
+    /// later, at the latest when the files are closed.
+    pub fn add_moved(&mut self, pointer: &BlobPointer) -> Result<BlobPointer> {
+        let file = self.current()?.number;
+        let moved = BlobPointer {
+            file,
+            offset: self.current_bytes(),
+            bytes: pointer.bytes,
+        };
+        self.moves.push(pointer);
+        if self.moves.is_full() {
+            self.carry_out_moves()?;
+        }
+        Ok(moved)
+    }
+
+    /// The file with room.
+    fn current(&mut self) -> Result<&mut Current> {
         if self.current_bytes() >= self.file_bytes {
             self.close()?;
         }
-        let current = match &mut self.current {
+        Ok(match &mut self.current {
             Some(current) => current,
             none => none.insert(create(self.context, &mut self.made)?),
+        })
+    }
+
+    fn carry_out_moves(&mut self) -> Result<()> {
+        if self.moves.record_bytes() == 0 {
+            return Ok(());
+        }
+        let end = self.current_bytes();
+        let (Some(inputs), Some(current)) = (&self.context.blobs, &mut self.current) else {
+            return Err(Error::bug("a record moves from nowhere or to nowhere"));
         };
-        current.writer.add(value)
+        self.moves.carry_out(inputs, &mut current.writer)?;
+        if current.writer.bytes() != end {
+            return Err(Error::bug("a moved record is not where its pointer points to"));
+        }
+        Ok(())
     }
 
     /// Ends the last file.
     pub fn close(&mut self) -> Result<()> {
+        self.carry_out_moves()?;
         let Some(current) = self.current.take() else {
             return Ok(());
         };
@@ -85,13 +126,15 @@ impl<'a> BlobOutput<'a> {
         std::mem::take(&mut self.done)
     }
 
-    /// Bytes in the current file.
+    /// Bytes in the current file, with those that are on their way to it.
     pub fn current_bytes(&self) -> u64 {
-        self.current.as_ref().map_or(0, |current| current.writer.bytes())
+        let written = self.current.as_ref().map_or(0, |current| current.writer.bytes());
+        written + self.moves.record_bytes()
     }
 
     /// Removes every file that was made; what can't be removed now goes when the database is opened next.
     pub fn discard(&mut self) {
+        self.moves.clear();
         if let Some(current) = self.current.take() {
             current.writer.abandon();
         }

@@ -2,6 +2,7 @@
 //! they are written into.
 
 mod blob_output;
+mod moves;
 mod outputs;
 pub mod rows;
 mod throttle;

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 
 use super::OutputContext;
 use super::blob_output::BlobOutput;
-use crate::blob::{BlobPointer, BlobWindows, WindowOptions};
+use crate::blob::{BlobPointer, BlobWindows, RECORD_HEADER_LEN, WindowOptions};
 use crate::error::Result;
 use crate::key::{TRAILER_LEN, ValueKind};
 use crate::version::{BlobFile, BlobRef, BlobSet, Tables};
@@ -60,7 +60,7 @@ impl<'a> Values<'a> {
     pub fn place<'v>(&'v mut self, internal_key: &'v [u8], value: &'v [u8]) -> Result<(&'v [u8], &'v [u8])> {
         let kind = kind_byte(internal_key);
         if kind == ValueKind::Put as u8 {
-            if !is_large(self.context, value) {
+            if !is_large(self.context, value.len() as u64) {
                 return Ok((internal_key, value));
             }
             let pointer = self.output.add(value)?;
@@ -106,20 +106,26 @@ impl<'a> Values<'a> {
     }
 
     /// Copies the value behind `pointer` out of a file that is emptied: to a new one, or into the table if such values
-    /// stay there by now.
+    /// stay there by now. A value that is stored is not shorter than what is stored of it, which nearly always says enough.
     fn relocate<'v>(
         &'v mut self,
         inputs: &BlobInputs<'_>,
         internal_key: &[u8],
         pointer: &BlobPointer,
     ) -> Result<(&'v [u8], &'v [u8])> {
+        let stored_bytes = pointer.bytes.saturating_sub(RECORD_HEADER_LEN as u64);
+        if is_large(self.context, stored_bytes) {
+            let moved = self.output.add_moved(pointer)?;
+            self.refs.count(&moved);
+            return Ok(self.row.with_pointer(internal_key, &moved));
+        }
         let windows = &mut self.windows;
         let value = inputs
             .tables
             .with_blob(inputs.blobs.find(pointer.file)?, move |reader| {
                 windows.get(reader, pointer, true)
             })?;
-        if !is_large(self.context, value) {
+        if !is_large(self.context, value.len() as u64) {
             return Ok((self.row.key_of_kind(internal_key, ValueKind::Put), value));
         }
         let moved = self.output.add(value)?;
@@ -128,11 +134,11 @@ impl<'a> Values<'a> {
     }
 }
 
-/// Whether the value belongs into a blob file.
+/// Whether a value of so many bytes belongs into a blob file.
 #[inline]
-fn is_large(context: &OutputContext<'_>, value: &[u8]) -> bool {
+fn is_large(context: &OutputContext<'_>, value_bytes: u64) -> bool {
     let min = context.options.blob_value_bytes_min;
-    min > 0 && value.len() as u64 >= min
+    min > 0 && value_bytes >= min
 }
 
 /// Records, and their bytes, that were pointed to in each blob file.
@@ -361,22 +367,90 @@ mod tests {
         assert_eq!(machine.files(), 1);
     }
 
-    /// The new file was begun before.
+    /// What is read together with others is known to be damaged late; nothing stays of what was made for it.
     #[test]
-    fn a_value_that_cant_be_read_begins_no_file() {
+    fn a_value_that_cant_be_read_leaves_no_file() {
+        for (min, compression) in [(512, Compression::None), (512, Compression::Lz4)] {
+            let machine = Machine::new();
+            let options = options(min, compression);
+            let (blobs, row_key, pointer) = machine.flush(&options, &[5; 2000]);
+            let (fs, path) = (&machine.env.fs, FileKind::Blob(1).path(Path::new(DIR)));
+            let mut bytes = fs.read_all(&path).unwrap();
+            bytes[45] ^= 1;
+            let mut file = fs.create(&path, CreateOptions::default()).unwrap();
+            file.append(&bytes).unwrap();
+            file.finish(true).unwrap();
+            let context = machine.context(&options, Some((&blobs, vec![1])));
+            let mut values = Values::new(&context);
+            let placed = values.place(&row_key, &pointer).map(|_| ());
+            let error = placed.and_then(|()| values.close()).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Corruption);
+            values.discard();
+            assert_eq!(machine.files(), 1);
+        }
+    }
+
+    /// Rows whose values move, rows that bring theirs, and rows whose values stay, over several files: each pointer leads to
+    /// its value, and each file holds its values in the order of the rows.
+    #[test]
+    fn moved_and_new_values_lie_in_the_order_of_their_rows() {
         let machine = Machine::new();
-        let options = options(512, Compression::None);
-        let (blobs, row_key, pointer) = machine.flush(&options, &[5; 2000]);
-        let (fs, path) = (&machine.env.fs, FileKind::Blob(1).path(Path::new(DIR)));
-        let mut bytes = fs.read_all(&path).unwrap();
-        bytes[1000] ^= 1;
-        let mut file = fs.create(&path, CreateOptions::default()).unwrap();
-        file.append(&bytes).unwrap();
-        file.finish(true).unwrap();
-        let context = machine.context(&options, Some((&blobs, vec![1])));
+        let options = options(512, Compression::Lz4);
+        let (mut files, mut refs, mut rows) = (Vec::new(), Vec::new(), Vec::new());
+        let value = |i: u64| -> Vec<u8> {
+            let len = [600, 2000, 70_000, 300_000][i as usize % 4] + i as usize;
+            let noise = |at: usize| (at as u64 * i).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 57;
+            (0..len).map(|at| noise(at) as u8).collect()
+        };
+        for part in 0..3 {
+            let context = machine.context(&options, None);
+            let mut values = Values::new(&context);
+            for i in (part..90).step_by(3) {
+                let key = internal_key(format!("{i:04}").as_bytes(), 7, ValueKind::Put);
+                let value = value(i);
+                let (key, pointer) = values.place(&key, &value).unwrap();
+                rows.push((i, key.to_vec(), pointer.to_vec()));
+            }
+            values.close().unwrap();
+            refs.extend(values.take_refs());
+            files.extend(values.take_done());
+        }
+        rows.sort();
+        let blobs = blob_set(files, refs);
+        let context = machine.context(&options, Some((&blobs, vec![1, 2])));
         let mut values = Values::new(&context);
-        let error = values.place(&row_key, &pointer).unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Corruption);
-        assert_eq!(machine.files(), 1);
+        let mut placed = Vec::new();
+        for (i, key, pointer) in &rows {
+            if i % 7 == 0 {
+                let key = internal_key(format!("{i:04}+").as_bytes(), 8, ValueKind::Put);
+                placed.push((*i, values.place(&key, &value(*i)).unwrap().1.to_vec()));
+            }
+            placed.push((*i, values.place(key, pointer).unwrap().1.to_vec()));
+        }
+        values.close().unwrap();
+        let mut counted: Vec<_> = values.take_refs();
+        counted.sort_by_key(|part| part.file);
+        assert_eq!(counted.iter().map(|part| part.records).sum::<u64>(), placed.len() as u64);
+        let new_files = values.take_done();
+        assert_eq!(counted[0].file, 3, "what is not emptied stays");
+        let mut all = BlobSet::default();
+        let kept = Arc::clone(blobs.find(3).unwrap());
+        for file in new_files.into_iter().map(Arc::new).chain([kept]) {
+            all.add(file).unwrap();
+        }
+        let inputs = BlobInputs {
+            tables: &machine.tables,
+            blobs: &all,
+            emptied: Vec::new(),
+        };
+        let mut last = BlobPointer { file: 0, offset: 0, bytes: 0 };
+        for (i, pointer) in &placed {
+            assert!(fetch(&inputs, pointer).unwrap() == value(*i), "row {i}");
+            let pointer = BlobPointer::decode(pointer).unwrap();
+            if pointer.file != 3 {
+                assert!((last.file, last.offset) < (pointer.file, pointer.offset));
+                last = pointer;
+            }
+        }
     }
 }

@@ -3,7 +3,7 @@
 //! Blocks that lie side by side in a table, or nearly, are one request ([`read_ranges`]). They are copied out of what
 //! that brought, so that a cached block never keeps its neighbours alive.
 
-use esker_env::{Fs, ReadRange, WantedRange, read_ranges};
+use esker_env::{Fs, IoPriority, ReadRange, WantedRange, read_ranges};
 
 use super::block::{Block, BlockKind};
 use super::filter::is_filter;
@@ -110,7 +110,7 @@ fn read_contents(
         .iter()
         .map(WantedBlock::range)
         .collect::<Result<Vec<_>>>()?;
-    let read = read_ranges(fs, &ranges).into_iter().zip(wanted);
+    let read = read_ranges(fs, &ranges, IoPriority::Foreground).into_iter().zip(wanted);
     let contents = read.map(|(read, block)| {
         let file = &block.table.file;
         file.metrics.cache_misses.add(1);
