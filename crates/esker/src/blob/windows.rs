@@ -54,7 +54,8 @@ impl WindowOptions {
         files_max: 64,
     };
 
-    /// For each key range of a compaction: windows up to 512 KiB, 6 MiB in all, 128 files.
+    /// For each key range of a compaction, for values that may come back into tables: windows up to 512 KiB, 6 MiB in all,
+    /// 128 files.
     pub const COMPACTION: Self = Self {
         window_bytes_max: 512 << 10,
         total_bytes_max: 6 << 20,

@@ -231,6 +231,11 @@ impl Core {
                 blobs: view.version.blobs(),
                 emptied: picker::emptied(&view.version, &options, plan),
             };
+            let ranges_max = match blobs.emptied.is_empty() {
+                true => self.ranges_for(plan),
+                // Who moves values waits for the device for a good part of the time.
+                false => (2 * self.ranges_for(plan)).min(self.options.subcompactions_max),
+            };
             let job = Job {
                 plan,
                 version: &view.version,
@@ -239,7 +244,7 @@ impl Core {
                 tables: &self.tables,
                 output: self.output_context(&options, plan.level_out, Some(blobs)),
                 spawn: &*self.env.spawn,
-                ranges_max: self.ranges_for(plan),
+                ranges_max,
                 stop: &self.closed,
             };
             let written = compaction::run(&job)?;
