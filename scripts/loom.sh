@@ -10,5 +10,5 @@ export CARGO_PROFILE_RELEASE_DEBUG_ASSERTIONS=true CARGO_PROFILE_RELEASE_LTO=off
 export RUSTFLAGS="--cfg loom ${RUSTFLAGS:-}" CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-target}/loom
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
-cargo test -p esker --lib --release --locked "${1:-loom}" 2>&1 | tee "$log"
+cargo test -p esker -p esker-txn --lib --release --locked "${1:-loom}" 2>&1 | tee "$log"
 grep -q '^test result: ok. [1-9]' "$log" || { echo "loom: no model was run" >&2; exit 1; }

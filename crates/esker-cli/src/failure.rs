@@ -119,6 +119,10 @@ fn kind_name(kind: ErrorKind) -> &'static str {
         ErrorKind::NoSpace => "no-space",
         ErrorKind::ReadOnly => "read-only",
         ErrorKind::Retry => "retry",
+        ErrorKind::Conflict => "conflict",
+        ErrorKind::Deadlock => "deadlock",
+        ErrorKind::TimedOut => "timed-out",
+        ErrorKind::LockLimit => "lock-limit",
         ErrorKind::Closed => "closed",
         ErrorKind::Bug => "bug",
         _ => "other",
@@ -148,7 +152,10 @@ fn advice(error: &Error) -> Option<&'static str> {
         ErrorKind::Io => "look at the system's log: the device may be failing",
         ErrorKind::NoSpace => "free some space on the device and run it again; nothing was lost",
         ErrorKind::ReadOnly => "nothing was written; open the database again once the cause is gone",
-        ErrorKind::Retry => "run the command again",
+        ErrorKind::Retry | ErrorKind::Conflict | ErrorKind::Deadlock | ErrorKind::TimedOut => {
+            "run the command again"
+        }
+        ErrorKind::LockLimit => "end other transactions, or lock less in each",
         ErrorKind::Bug => "this is a defect of esker: please report it with this message",
         _ => return None,
     })

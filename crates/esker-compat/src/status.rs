@@ -63,6 +63,10 @@ fn prefix(kind: ErrorKind) -> &'static str {
         ErrorKind::NoSpace => "IO error: No space left on device: ",
         ErrorKind::ReadOnly => "Not implemented: Not supported operation in read only mode: ",
         ErrorKind::Retry => "Incomplete: ",
+        ErrorKind::Conflict => "Resource busy: ",
+        ErrorKind::Deadlock => "Resource busy: Deadlock: ",
+        ErrorKind::TimedOut => "Operation timed out: Timeout waiting to lock key: ",
+        ErrorKind::LockLimit => "Resource busy: Failed to acquire lock due to max_num_locks limit: ",
         ErrorKind::Closed => "Shutdown in progress: ",
         ErrorKind::Bug => "Aborted: ",
         _ => "IO error: ",
@@ -82,6 +86,10 @@ mod tests {
             (ErrorKind::Io, "IO error: "),
             (ErrorKind::Locked, "IO error: lock "),
             (ErrorKind::NoSpace, "IO error: No space"),
+            (ErrorKind::Conflict, "Resource busy: "),
+            (ErrorKind::Deadlock, "Resource busy: "),
+            (ErrorKind::TimedOut, "Operation timed out: "),
+            (ErrorKind::LockLimit, "Resource busy: "),
         ] {
             let text = Status::from(Error::new(kind, "what happened")).to_string();
             assert!(text.starts_with(begins), "{text}");

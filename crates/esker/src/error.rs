@@ -32,10 +32,29 @@ pub enum ErrorKind {
     ReadOnly,
     /// Try again: the call lost against concurrent work or a time limit.
     Retry,
+    /// Another transaction wrote what this one has read or wants to write: roll it back, run it again.
+    Conflict,
+    /// Transactions waited for each other in a circle and this one was chosen to give way: roll it back, run it again.
+    Deadlock,
+    /// A lock did not come free in the time given: try again, or roll back and run the transaction again.
+    TimedOut,
+    /// There are as many locks as may be: end transactions, lock less in each, or raise the limit.
+    LockLimit,
     /// The database handle was closed.
     Closed,
     /// A defect in the engine: report it.
     Bug,
+}
+
+impl ErrorKind {
+    /// Whether the same work may succeed when it is tried again and nothing was changed: a call for
+    /// [`Retry`](Self::Retry), a transaction from its start for the others.
+    pub fn is_retryable(self) -> bool {
+        matches!(
+            self,
+            Self::Retry | Self::Conflict | Self::Deadlock | Self::TimedOut | Self::LockLimit
+        )
+    }
 }
 
 #[derive(Clone)]
@@ -93,6 +112,13 @@ impl Error {
         let mut error = Self::new(kind, what);
         error.0.source = Some(Arc::new(source));
         error
+    }
+
+    /// Names the cause, in place of one named before; it is told behind the message.
+    #[must_use]
+    pub fn caused_by(mut self, source: impl std::error::Error + Send + Sync + 'static) -> Self {
+        self.0.source = Some(Arc::new(source));
+        self
     }
 
     /// Names the file (kept if one is named already).
@@ -197,6 +223,34 @@ mod tests {
     fn the_first_place_named_is_kept() {
         let error = Error::corruption("x").at_offset(1).at_offset(2);
         assert_eq!(error.offset(), Some(1));
+    }
+
+    #[test]
+    fn a_cause_can_be_had_back() {
+        let error = Error::new(ErrorKind::Deadlock, "a circle").caused_by(io::Error::other("1 waits for 2"));
+        assert_eq!(error.to_string(), "a circle: 1 waits for 2");
+        let cause = std::error::Error::source(&error).expect("a cause");
+        assert!(cause.downcast_ref::<io::Error>().is_some());
+    }
+
+    #[test]
+    fn what_is_lost_against_others_is_retryable() {
+        use ErrorKind::*;
+        for kind in [Retry, Conflict, Deadlock, TimedOut, LockLimit] {
+            assert!(kind.is_retryable(), "{kind:?}");
+        }
+        for kind in [
+            InvalidArgument,
+            NotFound,
+            Corruption,
+            Io,
+            NoSpace,
+            ReadOnly,
+            Closed,
+            Bug,
+        ] {
+            assert!(!kind.is_retryable(), "{kind:?}");
+        }
     }
 
     #[test]

@@ -50,7 +50,8 @@ pub mod rewrite;
 mod snapshot;
 #[doc(hidden)]
 pub mod sstable;
-mod sync;
+#[doc(hidden)]
+pub mod sync;
 #[doc(hidden)]
 pub mod version;
 #[doc(hidden)]

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, PoisonError};
+use std::time::Duration;
 
 use ::loom::sync::atomic::AtomicUsize;
 use arc_swap::{Guard, RefCnt};
@@ -61,6 +62,12 @@ impl Condvar {
     pub fn wait<T>(&self, guard: &mut MutexGuard<'_, T>) {
         let held = guard.0.take().expect(HELD);
         guard.0 = Some(self.0.wait(held).unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// [`wait`](Self::wait): in a model no time passes, so nobody wakes by himself.
+    #[track_caller]
+    pub fn wait_for<T>(&self, guard: &mut MutexGuard<'_, T>, _: Duration) {
+        self.wait(guard);
     }
 
     /// Wakes one that waits.

@@ -18,10 +18,10 @@ pub use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize};
 #[cfg(not(loom))]
 pub use arc_swap::{ArcSwap, ArcSwapOption};
 #[cfg(not(loom))]
-pub use parking_lot::{Condvar, Mutex};
+pub use parking_lot::{Condvar, Mutex, MutexGuard};
 
 #[cfg(loom)]
 pub use ::loom::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize};
 
 #[cfg(loom)]
-pub use explored::{ArcSwap, ArcSwapOption, Condvar, Mutex};
+pub use explored::{ArcSwap, ArcSwapOption, Condvar, Mutex, MutexGuard};
