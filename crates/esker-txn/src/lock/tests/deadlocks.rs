@@ -11,7 +11,7 @@ use crate::lock::{Deadlock, LockTarget};
 fn circle(manager: &Arc<LockManager>, count: u64) -> (esker::Error, Vec<bool>) {
     let mut txns: Vec<Txn> = (0..count).map(|id| Txn::new(manager, id)).collect();
     for (at, txn) in txns.iter_mut().enumerate() {
-        txn.lock(&at.to_string(), Exclusive).unwrap();
+        txn.lock(&at.to_string(), Exclusive).expect("a free key");
     }
     let mut last = txns.pop().expect("a transaction");
     std::thread::scope(|scope| {

@@ -197,7 +197,7 @@ fn check(operations: &[(usize, Operation)], shards: usize) {
         let (own, txn) = (&mut txns[*txn], *txn);
         match operation {
             Operation::Lock(family, what, _) if keys_of(*family, what).is_empty() => {
-                let refused = lock(own, *family, what, Shared).unwrap_err();
+                let refused = lock(own, *family, what, Shared).expect_err("an empty range");
                 assert_eq!(refused.kind(), ErrorKind::InvalidArgument);
             }
             Operation::Lock(family, what, mode) => {
