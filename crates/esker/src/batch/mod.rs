@@ -196,6 +196,14 @@ impl RawBatch {
         self.names_families = mark.names_families;
     }
 
+    /// The mutation that begins at `offset` of the encoding, where the batch ended when it was pushed. At any other offset there
+    /// is none, or one that nobody pushed.
+    #[inline]
+    pub fn entry_at(&self, offset: usize) -> Option<Entry<'_>> {
+        let rest = self.bytes.get(offset.max(HEADER_LEN)..)?;
+        Entries { rest, left: 1 }.decode()
+    }
+
     /// The mutations in order.
     #[inline]
     pub fn iter(&self) -> Entries<'_> {
@@ -219,7 +227,7 @@ pub struct Entries<'a> {
 
 impl<'a> Entries<'a> {
     #[inline]
-    fn take(&mut self) -> Option<Entry<'a>> {
+    fn decode(&mut self) -> Option<Entry<'a>> {
         let input = &mut self.rest;
         let tag = take_u8(input)?;
         let kind = ValueKind::from_u8(tag & !FAMILY_FLAG)?;
@@ -258,7 +266,7 @@ impl<'a> Iterator for Entries<'a> {
             )));
         }
         self.left -= 1;
-        match self.take() {
+        match self.decode() {
             Some(entry) => Some(Ok(entry)),
             None => {
                 self.left = 0;
@@ -289,6 +297,14 @@ mod tests {
             for (family, kind, key, value) in &entries {
                 batch.push(*family, *kind, key, value).unwrap();
             }
+            let mut offset = HEADER_LEN;
+            for entry in batch.iter().map(|entry| entry.unwrap()) {
+                prop_assert_eq!(batch.entry_at(offset), Some(entry));
+                let mut prefix = RawBatch::default();
+                prefix.push(entry.family, entry.kind, entry.key, entry.value).unwrap();
+                offset += prefix.as_bytes().len() - HEADER_LEN;
+            }
+            prop_assert_eq!(batch.entry_at(offset), None);
             batch.set_sequence(77);
             let again = RawBatch::from_bytes(batch.as_bytes().to_vec()).unwrap();
             prop_assert_eq!(again.sequence(), 77);

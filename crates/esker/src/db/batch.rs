@@ -114,6 +114,13 @@ impl WriteBatch {
         self.raw.iter().flatten().filter_map(Mutation::of)
     }
 
+    /// The mutation that begins at `offset` of the encoding: what [`size_bytes`](Self::size_bytes) was before it was added. O(1).
+    /// At any other offset there is none, or one that nobody added.
+    #[inline]
+    pub fn mutation_at(&self, offset: usize) -> Option<Mutation<'_>> {
+        self.raw.entry_at(offset).and_then(Mutation::of)
+    }
+
     /// Adds a mutation, such as one that [`mutations`](Self::mutations) of another batch gave.
     pub fn push(&mut self, mutation: Mutation<'_>) -> Result<()> {
         let (family, kind, key, value) = match mutation {
@@ -204,6 +211,22 @@ impl WriteBatch {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_mutation_is_found_where_the_batch_ended_before_it() {
+        let mut batch = WriteBatch::new();
+        let mut offsets = Vec::new();
+        for (key, value) in [(&b"a"[..], &b"1"[..]), (b"", b""), (b"c", &[7; 300])] {
+            offsets.push(batch.size_bytes());
+            batch.put(key, value).unwrap();
+            offsets.push(batch.size_bytes());
+            batch.delete_range(key, value).unwrap();
+        }
+        let found = offsets.iter().filter_map(|&offset| batch.mutation_at(offset));
+        assert!(found.eq(batch.mutations()));
+        assert_eq!(batch.mutation_at(batch.size_bytes()), None);
+        assert_eq!(batch.mutation_at(usize::MAX), None);
+    }
 
     #[test]
     fn mutations_come_back_in_order_and_can_be_taken_back() {

@@ -9,6 +9,8 @@ use super::open::record;
 use super::{Db, handle};
 use crate::batch::DEFAULT_COLUMN_FAMILY;
 use crate::error::{Error, ErrorKind, Result};
+use crate::key::KeyOrder;
+use crate::merge::MergeOperator;
 use crate::options::ColumnFamilyOptions;
 use crate::version::{Family, Version, VersionEdit};
 
@@ -30,6 +32,16 @@ impl ColumnFamily {
     /// Its number, which is never used again after a drop.
     pub fn id(&self) -> u32 {
         self.family.id
+    }
+
+    /// The order of its keys, which never changes.
+    pub fn key_order(&self) -> &KeyOrder {
+        &self.family.order
+    }
+
+    /// Its merge operator, if it has one.
+    pub fn merge_operator(&self) -> Option<Arc<dyn MergeOperator>> {
+        self.family.options().merge_operator.clone()
     }
 
     /// Its settings of now.

@@ -6,7 +6,10 @@ use super::core::Core;
 use super::{ColumnFamily, Db};
 use crate::error::{Error, Result};
 use crate::key::Sequence;
-use crate::read::{PinnedValue, ReadOptions, get_from_view, multi_get_from_view};
+use crate::read::{
+    PinnedValue, ReadOptions, get_from_view, key_changed_since, multi_get_from_view, range_changed_since,
+};
+use crate::snapshot::Snapshot;
 use crate::version::Family;
 
 impl Db {
@@ -68,6 +71,43 @@ impl Db {
         self.core().check_open()?;
         crate::read::may_exist(&family.family.view(), &self.core().tables, key)
     }
+
+    /// Whether `key` was written (put, deleted, merged, or range-deleted) since `snapshot` was taken. What was committed before
+    /// the call counts; what is being committed may. A key that was absent then and is again may count as unchanged.
+    ///
+    /// O(log n) in memtables that hold something newer, and a [`get`](Self::get) in those files only that do: where the
+    /// snapshot is young there is usually none.
+    pub fn changed_since(&self, family: &ColumnFamily, key: &[u8], snapshot: &Snapshot) -> Result<bool> {
+        let core = self.core();
+        core.check_open()?;
+        let since = core.sequence_of(snapshot)?;
+        let family = &family.family;
+        // The number isn't needed, but what was published by now must be seen.
+        let (view, _) = family.pin(|| core.visible());
+        key_changed_since(&view, &core.tables, key, since)
+            .map_err(|error| error.in_column_family(&family.name))
+    }
+
+    /// Whether any key from `start` up to `end` (exclusive) was written since `snapshot` was taken, or a range delete reaches into
+    /// this range; otherwise as [`changed_since`](Self::changed_since). Finds inserts as well: keys that were not there then.
+    ///
+    /// O(rows of the range) in memtables that hold something newer; reads blocks only of files with something newer that lie
+    /// across an end of the range.
+    pub fn range_changed_since(
+        &self,
+        family: &ColumnFamily,
+        start: &[u8],
+        end: &[u8],
+        snapshot: &Snapshot,
+    ) -> Result<bool> {
+        let core = self.core();
+        core.check_open()?;
+        let since = core.sequence_of(snapshot)?;
+        let family = &family.family;
+        let (view, _) = family.pin(|| core.visible());
+        range_changed_since(&view, &core.tables, (start, end), since)
+            .map_err(|error| error.in_column_family(&family.name))
+    }
 }
 
 impl Core {
@@ -98,8 +138,16 @@ impl Core {
     pub(super) fn read_sequence(&self, options: &ReadOptions) -> Result<Sequence> {
         match &options.snapshot {
             None => Ok(self.visible()),
-            Some(snapshot) if snapshot.belongs_to(&self.snapshots) => Ok(snapshot.sequence()),
-            Some(_) => Err(Error::invalid("the snapshot was taken from another database")),
+            Some(snapshot) => self.sequence_of(snapshot),
+        }
+    }
+
+    /// The last sequence number that one of its own snapshots sees.
+    fn sequence_of(&self, snapshot: &Snapshot) -> Result<Sequence> {
+        if snapshot.belongs_to(&self.snapshots) {
+            Ok(snapshot.sequence())
+        } else {
+            Err(Error::invalid("the snapshot was taken from another database"))
         }
     }
 }

@@ -1,6 +1,7 @@
 //! READ 1: point reads and iterators over one pinned view.
 
 mod blob_scan;
+mod changes;
 pub mod key_ends;
 mod level;
 pub mod merging;
@@ -16,6 +17,7 @@ pub(crate) mod testing;
 pub mod visible;
 
 pub use blob_scan::BlobScan;
+pub use changes::{key_changed_since, range_changed_since};
 pub use level::LevelCursor;
 pub use merging::{MergingCursor, SourceCursor};
 pub use multi::multi_get_from_view;

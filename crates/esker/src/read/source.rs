@@ -39,6 +39,12 @@ impl PinnedValue {
     }
 }
 
+impl From<Vec<u8>> for PinnedValue {
+    fn from(value: Vec<u8>) -> Self {
+        Self(Held::Owned(value))
+    }
+}
+
 impl Deref for PinnedValue {
     type Target = [u8];
 
