@@ -107,6 +107,16 @@ impl Model {
     fn run(&mut self, number: usize, step: &Step) {
         let value = |len: usize| format!("{number:0len$}").into_bytes();
         match step {
+            // This key is for single deletes: put while absent, single-deleted while present.
+            Step::Put(0, _) | Step::Delete(0) | Step::Merge(0) => {
+                if self.rows.remove(&key(0)).is_some() {
+                    self.db.single_delete(&key(0)).unwrap();
+                } else {
+                    self.db.put(&key(0), &value(3)).unwrap();
+                    self.rows.insert(key(0), value(3));
+                }
+                self.writes[0] += 1;
+            }
             Step::Put(at, len) => {
                 self.db.put(&key(*at), &value(*len)).unwrap();
                 self.rows.insert(key(*at), value(*len));

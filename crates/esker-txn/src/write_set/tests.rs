@@ -353,3 +353,10 @@ fn lookups_and_rollbacks_cost_the_logarithm_and_a_deleted_range_a_seek() {
     assert_eq!(found, 20);
     assert!(cost < 500, "{cost} comparisons to pass 49,980 deleted rows");
 }
+
+#[test]
+fn sets_and_iterators_may_move_between_threads() {
+    fn is_send<T: Send>() {}
+    is_send::<WriteSet>();
+    is_send::<Iter>();
+}
