@@ -69,7 +69,7 @@ impl Write {
                 false => Self::DeleteRange(key, other),
             };
         }
-        if at % KEYS == 0 {
+        if at == 0 {
             return match rows.contains_key(&key) {
                 true => Self::SingleDelete(key),
                 false => Self::Put(key, value),
