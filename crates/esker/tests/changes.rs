@@ -19,7 +19,7 @@ const KEYS: usize = 24;
 const KEYS_AND_ENDS: usize = KEYS + 8;
 
 fn key(i: usize) -> Vec<u8> {
-    format!("{:02}{}", i / 2, if i % 2 == 0 { "" } else { "/longer" }).into_bytes()
+    format!("{:02}{}", i / 2, ["", "/longer"][i % 2]).into_bytes()
 }
 
 #[derive(Clone, Debug)]

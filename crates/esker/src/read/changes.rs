@@ -14,8 +14,10 @@ use std::sync::Arc;
 
 use super::source::memtables;
 use crate::error::{Error, Result};
-use crate::key::{Cursor, FragmentedTombstones, KeyOrder, SEQUENCE_MAX, Sequence, ValueKind, internal_key};
-use crate::key::{parse_key, user_key};
+use crate::key::{
+    Cursor, FragmentedTombstones, KeyOrder, SEQUENCE_MAX, Sequence, ValueKind, internal_key, parse_key,
+    user_key,
+};
 use crate::sstable::{CursorOptions, Purpose, Table, TableReadOptions};
 use crate::version::{FileMeta, Tables, View};
 
