@@ -154,10 +154,15 @@ pub trait Fs: Send + Sync + Debug {
     fn open(&self, path: &Path, mode: IoMode) -> io::Result<Arc<dyn RandomFile>>;
     /// Creates a file, or empties the one that is there.
     fn create(&self, path: &Path, options: CreateOptions) -> io::Result<Box<dyn WriteFile>>;
-    /// Renames a file, replacing the target atomically. Files that are open stay so.
+    /// Renames a file, replacing the target atomically, or a folder, whose target must not be there (an empty folder may
+    /// be replaced). Files that are open stay so.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
     /// Removes a file.
     fn remove(&self, path: &Path) -> io::Result<()>;
+    /// Removes an empty folder.
+    fn remove_dir(&self, dir: &Path) -> io::Result<()>;
+    /// Makes the bytes of a file durable that others wrote, or an earlier process.
+    fn sync_file(&self, path: &Path) -> io::Result<()>;
     /// Makes a second name for a file.
     fn hard_link(&self, from: &Path, to: &Path) -> io::Result<()>;
     /// Makes the names in a folder durable.

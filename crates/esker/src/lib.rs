@@ -58,7 +58,7 @@ pub mod version;
 pub mod wal;
 
 pub use db::{
-    ColumnFamily, Db, Iter, LevelStats, Mutation, Opener, PROPERTIES, RecoveryReport, Stats, WriteBatch,
+    CheckpointOptions, CheckpointSummary, ColumnFamily, Db, Iter, LevelStats, Mutation, Opener, PROPERTIES, RecoveryReport, Stats, WriteBatch,
 };
 pub use error::{Error, ErrorKind, Result};
 pub use esker_env::IoMode;

@@ -136,6 +136,16 @@ impl Fs for FaultFs {
         self.inner.remove(path)
     }
 
+    fn remove_dir(&self, dir: &Path) -> io::Result<()> {
+        self.pass(Op::Remove, dir)?;
+        self.inner.remove_dir(dir)
+    }
+
+    fn sync_file(&self, path: &Path) -> io::Result<()> {
+        self.pass(Op::Sync, path)?;
+        self.inner.sync_file(path)
+    }
+
     fn hard_link(&self, from: &Path, to: &Path) -> io::Result<()> {
         self.pass(Op::HardLink, to)?;
         self.inner.hard_link(from, to)

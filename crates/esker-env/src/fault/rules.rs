@@ -22,7 +22,7 @@ pub enum Op {
     Create,
     /// `Fs::rename`; rules look at the new path.
     Rename,
-    /// `Fs::remove`.
+    /// `Fs::remove` and `Fs::remove_dir`.
     Remove,
     /// `Fs::hard_link`; rules look at the new path.
     HardLink,
@@ -40,7 +40,7 @@ pub enum Op {
     Append,
     /// `WriteFile::flush`.
     Flush,
-    /// `WriteFile::sync`.
+    /// `WriteFile::sync` and `Fs::sync_file`.
     Sync,
     /// `WriteFile::rewind`.
     Rewind,
@@ -79,6 +79,8 @@ pub enum Fault {
     Eio,
     /// Nothing is done; `ENOSPC`.
     Enospc,
+    /// Nothing is done; `EXDEV`: the two names belong to different devices.
+    Exdev,
     /// Half of an append is written, then `ENOSPC`.
     ShortWrite,
     /// `EIO` from a sync, or a finish, and everything since the last sync is gone, as if the kernel had dropped the
@@ -97,6 +99,7 @@ impl Fault {
     pub(super) fn error(self) -> io::Error {
         match self {
             Fault::Enospc | Fault::ShortWrite => Errno::NOSPC.into(),
+            Fault::Exdev => Errno::XDEV.into(),
             Fault::Eio | Fault::FailedSync | Fault::ShortRead | Fault::CorruptRead { .. } => Errno::IO.into(),
         }
     }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::folders::FolderRenames;
 use super::inode::Inode;
 use super::names::Names;
 use super::rng::Rng;
@@ -25,22 +26,30 @@ pub enum CrashMode {
 impl World {
     /// The world after a crash. Limits and locks are gone with the machine.
     pub(super) fn after(&self, mode: CrashMode) -> World {
+        let mut folders = self.folders.clone();
+        let mut folder_renames = FolderRenames::default();
         let (names, files) = match mode {
-            CrashMode::KeepAll => (self.names.clone(), self.files.clone()),
+            CrashMode::KeepAll => {
+                folder_renames = self.folder_renames.clone();
+                (self.names.clone(), self.files.clone())
+            }
             CrashMode::DropUnsynced => {
                 let files = self.map_files(Inode::after_losing_all);
-                (Names::durable(self.names.after_losing_all()), files)
+                let mut table = self.names.after_losing_all();
+                self.folder_renames.lose_all(&mut table, &mut folders);
+                (Names::durable(table), files)
             }
             CrashMode::Torn { seed } => {
                 let mut rng = Rng(seed);
-                let table = self.names.after_tearing(&mut rng);
+                let mut table = self.names.after_tearing(&mut rng);
+                self.folder_renames.tear(&mut rng, &mut table, &mut folders);
                 (
                     Names::durable(table),
                     self.map_files(|file| file.after_tearing(&mut rng)),
                 )
             }
         };
-        World::restored(names, files, self.folders.clone(), self.next_file)
+        World::restored(names, files, folders, folder_renames, self.next_file)
     }
 
     fn map_files(&self, mut bytes: impl FnMut(&Inode) -> Vec<u8>) -> BTreeMap<u64, Inode> {

@@ -170,6 +170,17 @@ impl Fs for MemFs {
         Ok(())
     }
 
+    fn remove_dir(&self, dir: &Path) -> io::Result<()> {
+        self.lock_world().remove_folder(&tidy(dir))
+    }
+
+    fn sync_file(&self, path: &Path) -> io::Result<()> {
+        let mut world = self.lock_world();
+        let file = world.file(&tidy(path))?;
+        world.operate()?;
+        world.change(file, 0, Inode::sync)
+    }
+
     fn hard_link(&self, from: &Path, to: &Path) -> io::Result<()> {
         let to = tidy(to);
         let mut world = self.lock_world();
@@ -192,6 +203,7 @@ impl Fs for MemFs {
         }
         world.operate()?;
         world.names.sync_dir(&dir);
+        world.folder_renames.sync_dir(&dir);
         world.forget_unreachable();
         Ok(())
     }

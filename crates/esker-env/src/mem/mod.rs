@@ -12,6 +12,7 @@
 
 mod crash;
 mod files;
+mod folders;
 mod fs;
 mod inode;
 mod machine;

@@ -8,6 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use super::folders::{move_table, moved};
 use super::rng::Rng;
 
 /// What a name leads to: an index into the files of the file system.
@@ -90,6 +91,26 @@ impl Names {
 
     pub(super) fn rename(&mut self, from: &Path, to: &Path, file: FileId) {
         self.change(Change::Rename(from.to_owned(), to.to_owned(), file));
+    }
+
+    /// Files in `from` are in `to` from now on, whatever a crash takes of their own changes.
+    pub(super) fn move_folder(&mut self, from: &Path, to: &Path) {
+        move_table(&mut self.durable, from, to);
+        move_table(&mut self.current, from, to);
+        let rename = |path: &mut PathBuf| {
+            if let Some(new) = moved(path, from, to) {
+                *path = new;
+            }
+        };
+        for change in &mut self.pending {
+            match change {
+                Change::Link(path, _) | Change::Unlink(path) => rename(path),
+                Change::Rename(one, two, _) => {
+                    rename(one);
+                    rename(two);
+                }
+            }
+        }
     }
 
     fn change(&mut self, change: Change) {

@@ -463,6 +463,62 @@ fn a_rename_between_folders_is_one_change() {
 }
 
 #[test]
+fn a_folder_is_in_its_old_or_its_new_place_and_takes_its_files_along() {
+    let (old, new) = (Path::new("/old"), Path::new("/new"));
+    let mut places = BTreeSet::new();
+    for seed in 0..40 {
+        for synced in [false, true] {
+            let fs = fs();
+            fs.create_dir_all(old).unwrap();
+            let mut file = fs.create(&old.join("1"), CreateOptions::default()).unwrap();
+            file.append(b"x").unwrap();
+            file.sync().unwrap();
+            fs.sync_dir(old).unwrap();
+            fs.create(&old.join("2"), CreateOptions::default()).unwrap();
+            fs.rename(old, new).unwrap();
+            assert_eq!(fs.read_all(&new.join("1")).unwrap(), b"x");
+            assert!(!fs.exists(old).unwrap() && !fs.exists(&old.join("1")).unwrap());
+            if synced {
+                fs.sync_dir(Path::new("/")).unwrap();
+            }
+            let crashed = fs.crash(CrashMode::Torn { seed });
+            let place = if crashed.exists(new).unwrap() { new } else { old };
+            assert!(place == new || !synced);
+            assert_eq!(crashed.read_all(&place.join("1")).unwrap(), b"x");
+            let second = crashed.exists(&place.join("2")).unwrap();
+            places.insert((place.to_owned(), second));
+            let lost = fs.crash(CrashMode::DropUnsynced);
+            assert_eq!(lost.exists(new).unwrap(), synced);
+            assert!(!lost.exists(&new.join("2")).unwrap());
+            let kept = fs.crash(CrashMode::KeepAll);
+            assert!(kept.exists(&new.join("2")).unwrap());
+        }
+    }
+    assert_eq!(places.len(), 4, "{places:?}");
+}
+
+#[test]
+fn only_an_empty_folder_is_removed_and_only_a_free_name_is_taken_by_one() {
+    let fs = fs();
+    put(&fs, 1, b"x");
+    fs.create_dir_all(Path::new("/other")).unwrap();
+    assert!(fs.remove_dir(Path::new(DIR)).is_err());
+    assert!(fs.rename(Path::new("/other"), Path::new(DIR)).is_err());
+    fs.remove_dir(Path::new("/other")).unwrap();
+    assert!(!fs.exists(Path::new("/other")).unwrap());
+}
+
+#[test]
+fn a_file_that_an_earlier_process_wrote_can_be_made_durable() {
+    let fs = fs();
+    drop(put(&fs, 1, b"x"));
+    fs.sync_dir(Path::new(DIR)).unwrap();
+    assert_eq!(state(&fs.crash(CrashMode::DropUnsynced))["1"], b"");
+    fs.sync_file(&path(1)).unwrap();
+    assert_eq!(state(&fs.crash(CrashMode::DropUnsynced))["1"], b"x");
+}
+
+#[test]
 fn two_simulated_machines_of_one_seed_agree() {
     let (a, _) = Env::simulated(5);
     let (b, fs) = Env::simulated(5);

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::io::Errno;
 
+use super::folders::{FolderRenames, move_folders};
 use super::inode::Inode;
 use super::names::{FileId, Names};
 
@@ -15,6 +16,7 @@ pub(super) struct World {
     pub(super) names: Names,
     pub(super) files: BTreeMap<FileId, Inode>,
     pub(super) folders: BTreeSet<PathBuf>,
+    pub(super) folder_renames: FolderRenames,
     pub(super) locked: BTreeSet<PathBuf>,
     pub(super) next_file: FileId,
     /// Open handles a file, so that a file without a name lives as long as it is open.
@@ -110,17 +112,24 @@ impl World {
         names: Names,
         files: BTreeMap<FileId, Inode>,
         folders: BTreeSet<PathBuf>,
+        folder_renames: FolderRenames,
         next_file: FileId,
     ) -> Self {
         let mut world = World {
             names,
             files,
             folders,
+            folder_renames,
             next_file,
             ..World::default()
         };
         for inode in world.files.values_mut() {
             inode.names = 0;
+        }
+        // A file whose removal was lost keeps its folder.
+        for path in world.names.current().keys() {
+            let above = path.ancestors().skip(1).filter(|folder| !folder.as_os_str().is_empty());
+            world.folders.extend(above.map(Path::to_owned));
         }
         let ids: Vec<FileId> = world.names.current().values().copied().collect();
         for file in ids {
@@ -130,7 +139,38 @@ impl World {
         world
     }
 
+    pub(super) fn rename_folder(&mut self, from: &Path, to: &Path) -> io::Result<()> {
+        self.folder_of(to)?;
+        if self.names.get(to).is_some() || self.folder_exists(to) {
+            return Err(Errno::EXIST.into());
+        }
+        if to.starts_with(from) {
+            return Err(Errno::INVAL.into());
+        }
+        self.operate()?;
+        self.names.move_folder(from, to);
+        move_folders(&mut self.folders, from, to);
+        self.folder_renames.push(from, to);
+        Ok(())
+    }
+
+    pub(super) fn remove_folder(&mut self, dir: &Path) -> io::Result<()> {
+        if !self.folders.contains(dir) {
+            return Err(Errno::NOENT.into());
+        }
+        let mut paths = self.names.current().keys().chain(&self.folders);
+        if paths.any(|path| path.parent() == Some(dir)) {
+            return Err(Errno::NOTEMPTY.into());
+        }
+        self.operate()?;
+        self.folders.remove(dir);
+        Ok(())
+    }
+
     pub(super) fn rename(&mut self, from: &Path, to: &Path) -> io::Result<()> {
+        if self.folders.contains(from) {
+            return self.rename_folder(from, to);
+        }
         let file = self.file(from)?;
         self.folder_of(to)?;
         self.operate()?;

@@ -449,7 +449,7 @@ fn debt_of(version: &Version, options: &ColumnFamilyOptions) -> Debt {
 }
 
 /// The files that an edit brings into the database.
-fn new_files(edit: &VersionEdit) -> Vec<FileKind> {
+pub(super) fn new_files(edit: &VersionEdit) -> Vec<FileKind> {
     let tables = edit.added.iter().map(|(_, file)| FileKind::Table(file.number));
     let blobs = edit.added_blobs.iter().map(|file| FileKind::Blob(file.number));
     tables.chain(blobs).collect()

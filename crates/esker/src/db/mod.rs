@@ -6,9 +6,11 @@
 //! - a read → `read.rs`, `iterator.rs`
 //! - background work → `jobs.rs` (which job, and what its result means)
 //! - column families → `families.rs`; flush, compaction and pauses by hand → `manual.rs`
+//! - a copy of all of it → `checkpoint.rs`, in a folder that `new_folder.rs` builds
 //! - what is told about it → `properties.rs`; settings that change while it is open → `tune.rs`
 
 mod batch;
+mod checkpoint;
 mod core;
 mod edits;
 mod families;
@@ -19,6 +21,7 @@ mod iterator;
 mod jobs;
 mod kept_aside;
 mod manual;
+mod new_folder;
 mod open;
 mod properties;
 mod read;
@@ -29,6 +32,7 @@ mod write;
 
 pub use self::batch::{Mutation, WriteBatch};
 pub use self::core::RecoveryReport;
+pub use checkpoint::{CheckpointOptions, CheckpointSummary};
 pub use families::ColumnFamily;
 pub use handle::Db;
 pub use iterator::Iter;

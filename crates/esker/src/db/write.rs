@@ -11,7 +11,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::key::Sequence;
 use crate::memtable::{InsertHint, Memtable, MemtableArenaPool};
 use crate::options::{ColumnFamilyOptions, Durability};
-use crate::version::{Buffer, Family};
+use crate::version::{Buffer, Family, View};
 use crate::wal::WalWriter;
 
 /// Bytes written between two looks at what is not checked with every write (total memory, WAL size).
@@ -366,6 +366,8 @@ impl Core {
                 token.wal = next;
                 return Err(error);
             }
+            // With the mark of its end.
+            self.wal.set_bytes(old.id().number, old.len());
             self.wal_unsynced.lock().push(old);
         }
         Ok(())
@@ -481,7 +483,11 @@ pub(super) fn needed_wal(family: &Family) -> Option<u64> {
     if family.dropped() {
         return None;
     }
-    let view = family.view();
+    oldest_wal(&family.view())
+}
+
+/// The same for a view.
+pub(super) fn oldest_wal(view: &View) -> Option<u64> {
     match view.sealed.last() {
         Some(oldest) => Some(oldest.wal_number()),
         None if view.active.table.is_empty() => None,

@@ -22,5 +22,5 @@ pub use format::{
 };
 pub use fuzz::fuzz_read;
 pub use reader::{Ending, Record, Report, Skipped, WalReader};
-pub use recycle::{Retired, SegmentSettings, WalSegments, parse_segment_name, segment_name};
+pub use recycle::{Retired, SegmentSettings, WalHold, WalSegments, parse_segment_name, segment_name};
 pub use writer::{Origin, WalWriter};

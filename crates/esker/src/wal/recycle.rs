@@ -71,6 +71,8 @@ struct State {
     idle: VecDeque<Idle>,
     /// Whether a file could not be locked. It is not tried again then.
     locking_refused: bool,
+    /// Those who read segments that are complete.
+    holds: usize,
 }
 
 impl State {
@@ -86,6 +88,17 @@ impl State {
 #[derive(Debug)]
 #[must_use]
 pub struct Retired(Vec<(u64, Live)>);
+
+/// While it lives no segment is retired, so that those that are complete can be read.
+#[derive(Debug)]
+#[must_use]
+pub struct WalHold<'a>(&'a WalSegments);
+
+impl Drop for WalHold<'_> {
+    fn drop(&mut self) {
+        self.0.state.lock().holds -= 1;
+    }
+}
 
 /// The segment files of a database.
 #[derive(Debug)]
@@ -254,9 +267,19 @@ impl WalSegments {
         self.state.lock().idle.len()
     }
 
-    /// Gives up all live segments below `number`: what is in them is durable elsewhere, and nobody writes them.
+    /// Keeps all live segments until the hold is dropped. What they hold is then released by the next who asks.
+    pub fn hold(&self) -> WalHold<'_> {
+        self.state.lock().holds += 1;
+        WalHold(self)
+    }
+
+    /// Gives up all live segments below `number`, unless somebody [holds](Self::hold) them: what is in them is durable
+    /// elsewhere, and nobody writes them.
     pub fn retire_below(&self, number: u64) -> Retired {
         let mut state = self.state.lock();
+        if state.holds > 0 {
+            return Retired(Vec::new());
+        }
         let kept = state.live.split_off(&number);
         Retired(std::mem::replace(&mut state.live, kept).into_iter().collect())
     }
@@ -398,6 +421,22 @@ mod tests {
         ] {
             assert_eq!(parse_segment_name(other), None, "{other}");
         }
+    }
+
+    #[test]
+    fn a_held_segment_is_not_retired() {
+        let segments = segments(Arc::new(MemFs::new()));
+        for number in 1..=3 {
+            let mut writer = segments.start(number).unwrap();
+            writer.append(b"record").unwrap();
+            seal(&segments, writer);
+        }
+        let (first, second) = (segments.hold(), segments.hold());
+        assert_eq!(release(&segments, 2).unwrap(), 0);
+        drop(first);
+        assert_eq!(release(&segments, 2).unwrap(), 0);
+        drop(second);
+        assert_eq!(release(&segments, 2).unwrap(), 1);
     }
 
     #[test]

@@ -197,6 +197,14 @@ impl Fs for TestFs {
             .ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 
+    fn remove_dir(&self, _: &Path) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    fn sync_file(&self, _: &Path) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
     fn hard_link(&self, _: &Path, _: &Path) -> io::Result<()> {
         Err(io::ErrorKind::Unsupported.into())
     }
