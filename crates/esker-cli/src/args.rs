@@ -171,6 +171,27 @@ Examples:
   esker compact
   esker compact --from user/1000 --to user/2000")]
     Compact(Compact),
+    /// Copy the database, as it is now, to a new folder that is a database of its own
+    #[command(after_long_help = "\
+On the same file system the copy shares the files that never change, so it takes little time and room;
+elsewhere all is copied. The copy is whole and survives a power cut when the command returns; a copy
+that was interrupted leaves DIR.unfinished, which the next attempt removes. A program that has the
+database open makes checkpoints by Db::checkpoint.
+
+Examples:
+  esker checkpoint /backup/monday
+  esker checkpoint /backup/monday && esker verify --db /backup/monday --quiet")]
+    Checkpoint(Checkpoint),
+    /// Make tables that were written by TableFileWriter part of the column family, all of them or none
+    #[command(after_long_help = "\
+Their rows count as written now. Of a key in several of the files the last one counts. The database
+shares the files with where they are, by links; they must not be changed after that, and may be
+removed (--move does it).
+
+Examples:
+  esker ingest part-1.sst part-2.sst
+  esker ingest --family users --move /load/users-*.sst")]
+    Ingest(Ingest),
     /// List, create and drop column families
     #[command(
         subcommand,
@@ -330,6 +351,25 @@ pub struct Compact {
     /// The last key
     #[arg(long, value_name = "KEY", allow_hyphen_values = true)]
     pub to: Option<OsString>,
+}
+
+#[derive(Debug, clap::Args)]
+pub struct Checkpoint {
+    /// The folder of the copy; it must not be there yet
+    pub dir: PathBuf,
+    /// Copy at most so many bytes of the log; where there is more, write its rows into tables of the copy
+    #[arg(long, value_name = "BYTES")]
+    pub wal_bytes_max: Option<u64>,
+}
+
+#[derive(Debug, clap::Args)]
+pub struct Ingest {
+    /// The tables
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// Remove the files from where they are, once they are part of the database
+    #[arg(long = "move")]
+    pub move_files: bool,
 }
 
 #[derive(Debug, Subcommand)]

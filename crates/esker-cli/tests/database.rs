@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::Arc;
 
-use esker::{ColumnFamilyOptions, Db, MergeOperator, Opener, Options};
+use esker::{ColumnFamilyOptions, Db, MergeOperator, Opener, Options, TableFileWriter};
 use support::{command, folder, json, ok, run, told};
 
 /// A database with rows in several tables and in the log.
@@ -61,6 +61,8 @@ fn a_locked_database_is_read_but_not_written() {
         &["delete", "a"],
         &["delete-range", "a", "b"],
         &["compact"],
+        &["checkpoint", "copy"],
+        &["ingest", "x.sst"],
         &["families", "create", "x"],
     ] {
         let (code, stdout, stderr) = run(dir.path(), write);
@@ -322,6 +324,45 @@ fn every_json_output_parses_and_says_what_is_there() {
         (&1.into(), "390\n".to_owned())
     );
     assert!(compacted["bytes_after"].as_u64() < compacted["bytes_before"].as_u64());
+}
+
+#[test]
+fn a_checkpoint_is_a_database_and_is_not_overwritten() {
+    let dir = folder();
+    let (db, copy) = (dir.path().join("db"), dir.path().join("copy"));
+    sample(&db);
+    let made = &json(&db, &["checkpoint", "--json", copy.to_str().unwrap()])[0];
+    assert_eq!(made["sequence"], 803);
+    assert!(made["linked_files"].as_u64() >= Some(3), "{made}");
+    assert_eq!(ok(&copy, &["scan"]), ok(&db, &["scan"]));
+    ok(&copy, &["put", "only", "here"]);
+    ok(&copy, &["verify", "--quiet"]);
+    assert_eq!(run(&db, &["get", "only"]).0, 1);
+    let (code, _, stderr) = run(&db, &["checkpoint", copy.to_str().unwrap()]);
+    assert!(code == 2 && stderr.contains("exists already"), "{code}: {stderr}");
+}
+
+#[test]
+fn tables_are_ingested_verified_and_moved() {
+    let dir = folder();
+    let (db, table) = (dir.path().join("db"), dir.path().join("rows.sst"));
+    sample(&db);
+    let mut writer = TableFileWriter::create(&table, &ColumnFamilyOptions::default()).unwrap();
+    for i in 0..300 {
+        writer.put(format!("key{i:04}").as_bytes(), b"ingested").unwrap();
+    }
+    writer.finish().unwrap();
+    let path = table.to_str().unwrap();
+    let made = &json(&db, &["ingest", "--json", path])[0];
+    assert_eq!((&made["tables"], &made["sequence"]), (&1.into(), &804.into()));
+    assert_eq!(ok(&db, &["get", "key0105"]), "ingested\n");
+    assert_eq!(ok(&db, &["scan", "--count"]), "500\n");
+    ok(&db, &["verify", "--quiet"]);
+    ok(&db, &["ingest", "--move", path]);
+    assert!(!table.exists());
+    ok(&db, &["compact"]);
+    ok(&db, &["verify", "--quiet"]);
+    assert_eq!(ok(&db, &["scan", "--count"]), "500\n");
 }
 
 #[test]

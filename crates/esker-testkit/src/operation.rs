@@ -82,6 +82,11 @@ pub enum Operation {
         durability: Durability,
     },
     SyncWal,
+    /// Changes of one family in a table of their own.
+    Ingest {
+        family: usize,
+        changes: Vec<Change>,
+    },
     Flush,
     FlushFamily(usize),
     Compact {
@@ -123,6 +128,10 @@ pub enum Operation {
         family: usize,
         keys: Vec<usize>,
         snapshot: Option<usize>,
+    },
+    /// A copy, which must hold what the database does.
+    Checkpoint {
+        wal_bytes_max: u64,
     },
     CheckAll,
 }
@@ -214,7 +223,11 @@ pub fn random(rng: &mut Rng, scope: Scope) -> Operation {
             }
         }
         50..54 => Operation::FlushFamily(rng.below(8)),
-        54..56 => Operation::Flush,
+        54 => Operation::Flush,
+        55 => Operation::Ingest {
+            family: rng.below(8),
+            changes: (0..1 + rng.below(40)).map(|_| change(rng, scope)).collect(),
+        },
         56..60 => Operation::Compact {
             family: rng.below(8),
             start: maybe(rng, 2),
@@ -269,6 +282,9 @@ pub fn random(rng: &mut Rng, scope: Scope) -> Operation {
             family: rng.below(8),
             keys: (0..rng.below(12)).map(|_| rng.below(KEYS)).collect(),
             snapshot: maybe(rng, 2),
+        },
+        95 => Operation::Checkpoint {
+            wal_bytes_max: [0, 4 << 10, u64::MAX][rng.below(3)],
         },
         _ => Operation::CheckAll,
     }

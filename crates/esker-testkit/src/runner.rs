@@ -1,7 +1,9 @@
 //! Carries operations out on the engine and on the model, and compares what both say.
 
 mod changes;
+mod checkpoint;
 mod compare;
+mod ingest;
 mod iterators;
 
 use std::collections::BTreeMap;
@@ -87,6 +89,8 @@ pub struct Runner {
     snapshots: Vec<(Snapshot, State)>,
     iterators: Vec<OpenIter>,
     created: usize,
+    ingested: usize,
+    checkpoints: usize,
     paused: bool,
     paused_bytes: usize,
 }
@@ -117,6 +121,8 @@ impl Runner {
             snapshots: Vec::new(),
             iterators: Vec::new(),
             created: 0,
+            ingested: 0,
+            checkpoints: 0,
             paused: false,
             paused_bytes: 0,
         };
@@ -140,6 +146,7 @@ impl Runner {
     pub fn step(&mut self, operation: &Operation) -> std::result::Result<(), Failure> {
         match operation {
             Operation::Write { changes, durability } => self.write(changes, *durability),
+            Operation::Ingest { family, changes } => self.ingest(*family, changes),
             Operation::SyncWal => {
                 self.db.sync_wal().map_err(failed("sync_wal"))?;
                 self.oracle.synced();
@@ -237,6 +244,7 @@ impl Runner {
                 keys,
                 snapshot,
             } => self.get_some(*family, keys, *snapshot, true),
+            Operation::Checkpoint { wal_bytes_max } => self.checkpoint(*wal_bytes_max),
             Operation::CheckAll => self.check_all(),
         }
     }
@@ -406,6 +414,16 @@ impl Runner {
 }
 
 fn open(fs: &MemFs, seed: u64, opened: u64, settings: &BTreeMap<String, FamilySettings>) -> Result<Db> {
+    open_in(DIR, fs, seed, opened, settings)
+}
+
+fn open_in(
+    dir: &str,
+    fs: &MemFs,
+    seed: u64,
+    opened: u64,
+    settings: &BTreeMap<String, FamilySettings>,
+) -> Result<Db> {
     // Other database settings each time: nothing that is stored may depend on them.
     let number = Rng::new(seed ^ opened).bits();
     let mut opener =
@@ -413,5 +431,5 @@ fn open(fs: &MemFs, seed: u64, opened: u64, settings: &BTreeMap<String, FamilySe
     for (name, settings) in settings {
         opener = opener.column_family(name, settings.options.clone());
     }
-    opener.open(Path::new(DIR))
+    opener.open(Path::new(dir))
 }

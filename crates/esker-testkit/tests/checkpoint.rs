@@ -31,7 +31,9 @@ fn write(db: &Db, number: u32, durability: Durability) {
     let other = db.column_family("other").unwrap();
     let key = format!("key{:04}", number * 37 % 60).into_bytes();
     let mut batch = WriteBatch::new();
-    batch.put(&key, number.to_string().repeat(100).as_bytes()).unwrap();
+    batch
+        .put(&key, number.to_string().repeat(100).as_bytes())
+        .unwrap();
     batch
         .put_cf(&other, &key, number.to_string().repeat(100).as_bytes())
         .unwrap();

@@ -58,7 +58,8 @@ pub mod version;
 pub mod wal;
 
 pub use db::{
-    CheckpointOptions, CheckpointSummary, ColumnFamily, Db, Iter, LevelStats, Mutation, Opener, PROPERTIES, RecoveryReport, Stats, WriteBatch,
+    CheckpointOptions, CheckpointSummary, ColumnFamily, Db, IngestOptions, IngestSummary, Iter, LevelStats,
+    Mutation, Opener, PROPERTIES, RecoveryReport, Stats, TableFileSummary, TableFileWriter, WriteBatch,
 };
 pub use error::{Error, ErrorKind, Result};
 pub use esker_env::IoMode;

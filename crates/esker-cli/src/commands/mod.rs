@@ -1,9 +1,11 @@
 //! What the commands do.
 
+mod checkpoint;
 mod compact;
 mod dump;
 mod families;
 mod get;
+mod ingest;
 mod scan;
 mod stats;
 mod verify;
@@ -27,6 +29,8 @@ pub fn run(args: &Args, output: &mut Output) -> Result<u8> {
         Command::Dump(dump) => dump::run(common, dump, output),
         Command::Verify(verify) => verify::run(common, verify, output),
         Command::Compact(compact) => compact::run(common, compact, output),
+        Command::Checkpoint(checkpoint) => checkpoint::run(common, checkpoint, output),
+        Command::Ingest(ingest) => ingest::run(common, ingest, output),
         Command::Families(families) => families::run(common, families, output),
     }
 }

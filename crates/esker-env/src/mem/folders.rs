@@ -55,7 +55,11 @@ pub(super) fn moved(path: &Path, from: &Path, to: &Path) -> Option<PathBuf> {
 }
 
 pub(super) fn move_table(table: &mut Table, from: &Path, to: &Path) {
-    let inside: Vec<PathBuf> = table.keys().filter(|path| path.starts_with(from)).cloned().collect();
+    let inside: Vec<PathBuf> = table
+        .keys()
+        .filter(|path| path.starts_with(from))
+        .cloned()
+        .collect();
     for path in inside {
         if let (Some(file), Some(new)) = (table.remove(&path), moved(&path, from, to)) {
             table.insert(new, file);

@@ -128,7 +128,10 @@ impl World {
         }
         // A file whose removal was lost keeps its folder.
         for path in world.names.current().keys() {
-            let above = path.ancestors().skip(1).filter(|folder| !folder.as_os_str().is_empty());
+            let above = path
+                .ancestors()
+                .skip(1)
+                .filter(|folder| !folder.as_os_str().is_empty());
             world.folders.extend(above.map(Path::to_owned));
         }
         let ids: Vec<FileId> = world.names.current().values().copied().collect();

@@ -16,12 +16,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use super::Db;
 use super::core::Core;
 use super::jobs::new_files;
 use super::new_folder::NewFolder;
 use super::open::record;
 use super::write::{Token, oldest_wal};
-use super::Db;
 use crate::error::Result;
 use crate::flush;
 use crate::key::Sequence;
@@ -71,7 +71,8 @@ impl Db {
     /// database of its own, durable when this returns, with every write that was answered before, whatever its
     /// [durability](crate::Durability). It is cheap on the same file system: tables and blob files are linked, and
     /// memtables need no flush; elsewhere all files are copied. Reads, writes and compactions go on; a writer waits for
-    /// the start of a log segment at most. O(files + bytes of log).
+    /// the start of a log segment at most. O(files + bytes of log). The copy keeps the database's id, by which files know
+    /// theirs; both can be open at the same time.
     ///
     /// Rows written with [`Durability::None`](crate::Durability::None) are in no log, so after such a write memtables are
     /// written into tables of the copy, as if the log were too long.
@@ -184,7 +185,10 @@ impl Core {
                 family: Arc::clone(family),
             })
             .collect();
-        let oldest = families.iter().filter_map(|pinned| oldest_wal(&pinned.view)).min();
+        let oldest = families
+            .iter()
+            .filter_map(|pinned| oldest_wal(&pinned.view))
+            .min();
         let mut segments = self.wal.live();
         segments.retain(|&(number, _)| {
             !without_wal && number < token.wal_number && oldest.is_some_and(|oldest| number >= oldest)
@@ -223,10 +227,18 @@ impl Point {
         let mut edit = VersionEdit::of(pinned.family.id);
         edit.create = Some(record(&pinned.family.name, &pinned.options));
         edit.last_sequence = Some(self.sequence);
-        let needed = if self.without_wal { None } else { oldest_wal(&pinned.view) };
+        let needed = if self.without_wal {
+            None
+        } else {
+            oldest_wal(&pinned.view)
+        };
         edit.log_number = Some(needed.unwrap_or(self.wal_number));
         let version = &pinned.view.version;
-        edit.added_blobs = version.blobs().iter().map(|blob| Arc::clone(&blob.file)).collect();
+        edit.added_blobs = version
+            .blobs()
+            .iter()
+            .map(|blob| Arc::clone(&blob.file))
+            .collect();
         for (level, file) in version.files() {
             edit.add(level, Arc::clone(file));
         }

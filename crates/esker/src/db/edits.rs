@@ -140,7 +140,7 @@ impl Core {
     /// abandoned manifest does not matter, as the next edit begins a new one from the state in memory.
     pub(super) fn commit_edits(&self, manifest: &mut Manifest, mut edits: Vec<VersionEdit>) -> Result<()> {
         if let Some(first) = edits.first_mut() {
-            first.last_sequence = Some(self.visible());
+            first.last_sequence = first.last_sequence.max(Some(self.visible()));
             first.next_file_number = Some(self.next_file_number.load(Ordering::Relaxed));
         }
         if edits.is_empty() {

@@ -49,9 +49,22 @@ impl Running {
 
     pub fn unregister(&mut self, family: u32, plan: &Plan) {
         plan.release();
-        let job = plan.running();
+        self.forget(family, &plan.running());
+    }
+
+    /// Keeps other jobs from writing into a stretch of a level.
+    pub fn claim(&mut self, family: u32, claim: RunningJob) {
+        self.jobs.entry(family).or_default().push(claim);
+    }
+
+    /// Undoes one [`claim`](Self::claim).
+    pub fn unclaim(&mut self, family: u32, claim: &RunningJob) {
+        self.forget(family, claim);
+    }
+
+    fn forget(&mut self, family: u32, job: &RunningJob) {
         if let Some(jobs) = self.jobs.get_mut(&family) {
-            if let Some(at) = jobs.iter().position(|other| *other == job) {
+            if let Some(at) = jobs.iter().position(|other| other == job) {
                 jobs.swap_remove(at);
             }
             if jobs.is_empty() {
@@ -329,7 +342,7 @@ impl Core {
         }
     }
 
-    fn remove_files(&self, files: Vec<FileKind>) {
+    pub(super) fn remove_files(&self, files: Vec<FileKind>) {
         for file in files {
             let path = file.path(&self.dir);
             if let Err(error) = self.env.fs.remove(&path) {

@@ -7,6 +7,7 @@
 //! - background work → `jobs.rs` (which job, and what its result means)
 //! - column families → `families.rs`; flush, compaction and pauses by hand → `manual.rs`
 //! - a copy of all of it → `checkpoint.rs`, in a folder that `new_folder.rs` builds
+//! - tables that were made outside → `table_file.rs`, and become part of it → `ingest.rs`
 //! - what is told about it → `properties.rs`; settings that change while it is open → `tune.rs`
 
 mod batch;
@@ -17,6 +18,8 @@ mod families;
 mod folder;
 mod handle;
 mod health;
+mod incoming;
+mod ingest;
 mod iterator;
 mod jobs;
 mod kept_aside;
@@ -27,6 +30,7 @@ mod properties;
 mod read;
 mod read_only;
 mod recover;
+mod table_file;
 mod tune;
 mod write;
 
@@ -35,6 +39,8 @@ pub use self::core::RecoveryReport;
 pub use checkpoint::{CheckpointOptions, CheckpointSummary};
 pub use families::ColumnFamily;
 pub use handle::Db;
+pub use ingest::{IngestOptions, IngestSummary};
 pub use iterator::Iter;
 pub use open::Opener;
 pub use properties::{LevelStats, PROPERTIES, Stats};
+pub use table_file::{TableFileSummary, TableFileWriter};

@@ -44,7 +44,9 @@ impl<'a> NewFolder<'a> {
         check_is_free(env, target)?;
         let around = folder_around(target);
         if !exists(env, around)? {
-            return Err(Error::invalid("the folder in which the new one would be does not exist").in_file(around));
+            return Err(
+                Error::invalid("the folder in which the new one would be does not exist").in_file(around),
+            );
         }
         let mut unfinished = name.to_owned();
         unfinished.push(".unfinished");
@@ -125,7 +127,10 @@ impl Drop for NewFolder<'_> {
         }
         let removed = remove_leftovers(self.env, &self.building).and_then(|()| {
             let io = |error| Error::io("can't remove a folder", error).in_file(&self.building);
-            self.env.fs.remove(&FileKind::Lock.path(&self.building)).map_err(io)?;
+            self.env
+                .fs
+                .remove(&FileKind::Lock.path(&self.building))
+                .map_err(io)?;
             self.env.fs.remove_dir(&self.building).map_err(io)
         });
         if let Err(error) = removed {
@@ -148,7 +153,9 @@ pub(super) fn copy(env: &Env, from: &Path, to: &Path, bytes: u64) -> Result<()> 
     let mut buffer = vec![0; COPY_BYTES.min(usize::try_from(bytes).unwrap_or(COPY_BYTES))];
     let mut offset = 0;
     while offset < bytes {
-        let take = buffer.len().min(usize::try_from(bytes - offset).unwrap_or(buffer.len()));
+        let take = buffer
+            .len()
+            .min(usize::try_from(bytes - offset).unwrap_or(buffer.len()));
         let part = &mut buffer[..take];
         source
             .read_exact_at(offset, part)
@@ -249,10 +256,14 @@ mod tests {
     fn what_is_not_the_engines_is_left_alone() {
         let env = machine();
         let target = Path::new("/around/new");
-        env.fs.create_dir_all(Path::new("/around/new.unfinished")).unwrap();
+        env.fs
+            .create_dir_all(Path::new("/around/new.unfinished"))
+            .unwrap();
         put(&env, "/around/new.unfinished/000007.sst", b"left by a crash");
         drop(NewFolder::begin(&env, target).unwrap());
-        env.fs.create_dir_all(Path::new("/around/new.unfinished")).unwrap();
+        env.fs
+            .create_dir_all(Path::new("/around/new.unfinished"))
+            .unwrap();
         put(&env, "/around/new.unfinished/thesis.txt", b"years of work");
         let error = NewFolder::begin(&env, target).unwrap_err();
         assert!(error.message().contains("thesis.txt"), "{error}");
@@ -265,7 +276,10 @@ mod tests {
         let env = machine();
         let target = Path::new("/around/new");
         let first = NewFolder::begin(&env, target).unwrap();
-        assert_eq!(NewFolder::begin(&env, target).unwrap_err().kind(), ErrorKind::Locked);
+        assert_eq!(
+            NewFolder::begin(&env, target).unwrap_err().kind(),
+            ErrorKind::Locked
+        );
         first.finish().unwrap();
     }
 }

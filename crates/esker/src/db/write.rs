@@ -313,7 +313,7 @@ impl Core {
         Ok(())
     }
 
-    fn wait_for_flush_if(&self, no_wait: bool, room: impl Fn() -> bool) -> Result<()> {
+    pub(super) fn wait_for_flush_if(&self, no_wait: bool, room: impl Fn() -> bool) -> Result<()> {
         if room() {
             Ok(())
         } else {

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use super::Inspector;
 use crate::error::Result;
+pub use crate::version::Origin;
 use crate::version::manifest::{self, RecordKind};
 use crate::version::{BlobFile, BlobRef, ColumnFamilyState, FileKind, FileMeta, VersionEdit, VersionState};
 
@@ -104,6 +105,8 @@ pub struct TableInfo {
     pub created_unix_seconds: u64,
     /// What its rows point to, by blob file.
     pub blobs: Vec<BlobRef>,
+    /// Where it comes from, if it was ingested.
+    pub origin: Option<Origin>,
 }
 
 /// An edit of the manifest.
@@ -237,6 +240,7 @@ impl Inspector {
             range_tombstones: file.range_tombstones,
             created_unix_seconds: file.created_unix_seconds,
             blobs: file.blobs.clone(),
+            origin: file.origin,
         }
     }
 }

@@ -33,7 +33,7 @@ pub use crate::key::ValueKind;
 pub use crate::sstable::TableProperties;
 pub use crate::version::BlobRef;
 pub use crate::wal::Ending;
-pub use manifest::{BlobInfo, BlobUseInfo, DatabaseInfo, EditInfo, FamilyInfo, TableInfo};
+pub use manifest::{BlobInfo, BlobUseInfo, DatabaseInfo, EditInfo, FamilyInfo, Origin, TableInfo};
 pub use table::{Entry, TableDump, Tombstone};
 pub use verify::{FileReport, FileRole, VerifySummary};
 pub use wal::{Batch, Mutation, SegmentDump, SegmentSummary};

@@ -236,7 +236,11 @@ impl Inspector {
         let checked = self.check_table(
             &table.path,
             order.clone(),
-            Some(state.database_id as u64),
+            Some(
+                table
+                    .origin
+                    .map_or(state.database_id as u64, |origin| origin.database_id),
+            ),
             &mut file,
         );
         let checked = checked.and_then(|(dump, pointers)| {
@@ -278,7 +282,7 @@ impl Inspector {
         file.records = dump.properties().entries + dump.properties().range_tombstones;
         let mut pointers = PointerCount::default();
         dump.table()
-            .verify_rows(|kind, value| pointers.row(kind, value))?;
+            .verify_rows(|key, value| pointers.row(key.kind, value))?;
         Ok((dump, pointers))
     }
 
@@ -423,13 +427,22 @@ fn of_role(files: &[FileEntry], role: FileRole) -> impl Iterator<Item = &FileEnt
 /// Whether a table is what the manifest says of it.
 fn check_against(table: &TableInfo, order: &KeyOrder, dump: &super::TableDump) -> Result<()> {
     let found = dump.properties();
+    let shift = table.origin.map_or(0, |origin| origin.sequence_shift);
     let said = [
         ("bytes", table.size_bytes, dump.size_bytes()),
         ("entries", table.entries, found.entries),
         ("deletions", table.deletions, found.deletions),
         ("range tombstones", table.range_tombstones, found.range_tombstones),
-        ("oldest sequence number", table.sequence_min, found.sequence_min),
-        ("newest sequence number", table.sequence_max, found.sequence_max),
+        (
+            "oldest sequence number",
+            table.sequence_min,
+            found.sequence_min.saturating_add(shift),
+        ),
+        (
+            "newest sequence number",
+            table.sequence_max,
+            found.sequence_max.saturating_add(shift),
+        ),
     ];
     for (what, said, found) in said {
         if said != found {

@@ -141,6 +141,18 @@ impl TableCursor {
         } else {
             self.copy_long_key(entry);
         }
+        if self.table.sequence_shift > 0 {
+            self.shift_sequence();
+        }
+    }
+
+    /// Gives the key the number that the table got when it was ingested.
+    #[cold]
+    fn shift_sequence(&mut self) {
+        if let Some(stored) = self.key[..self.key_len].last_chunk_mut::<TRAILER_LEN>() {
+            let trailer = u64::from_le_bytes(*stored).wrapping_add(self.table.sequence_shift << 8);
+            *stored = trailer.to_le_bytes();
+        }
     }
 
     fn copy_long_key(&mut self, entry: usize) {
@@ -224,7 +236,7 @@ impl Cursor for TableCursor {
     }
 
     fn seek(&mut self, target: &[u8]) -> Result<()> {
-        let (key, trailer) = (user_key(target), trailer(target));
+        let (key, trailer) = (user_key(target), self.table.stored_trailer(trailer(target)));
         if let Some(entry) = self.seek_in_block(key, trailer) {
             self.stand(entry);
             return Ok(());
@@ -247,7 +259,7 @@ impl Cursor for TableCursor {
     }
 
     fn seek_for_prev(&mut self, target: &[u8]) -> Result<()> {
-        let (key, trailer) = (user_key(target), trailer(target));
+        let (key, trailer) = (user_key(target), self.table.stored_trailer(trailer(target)));
         let mut entry = self.seek_in_block(key, trailer);
         if entry.is_none() {
             self.valid = false;

@@ -83,6 +83,7 @@ impl Table {
         sequence_max: Sequence,
         options: TableReadOptions,
     ) -> Result<Option<Place>> {
+        let sequence_max = self.stored_sequence(sequence_max);
         if !self.filter_allows(key, sequence_max, options) {
             self.file.metrics.filter_negatives.add(1);
             return Ok(None);
@@ -129,6 +130,7 @@ impl Table {
         sequence_max: Sequence,
         options: TableReadOptions,
     ) -> Option<Part> {
+        let sequence_max = self.stored_sequence(sequence_max);
         let target = pack_trailer(sequence_max, ValueKind::SEEK);
         let mut scratch = Vec::new();
         // A damaged handle is for `place` to report.
@@ -187,7 +189,7 @@ impl Table {
         block: &Block,
         mut visit: impl FnMut(Sequence, ValueKind, ValueRef<'_>) -> ControlFlow<()>,
     ) -> Result<ControlFlow<()>> {
-        let target = pack_trailer(sequence_max, ValueKind::SEEK);
+        let target = pack_trailer(self.stored_sequence(sequence_max), ValueKind::SEEK);
         let found = block.search(&self.order, key, target, &mut Vec::new());
         if !found.in_prefix || found.index >= block.len() || !block.has_user_key(found.index, key) {
             self.note_false_positive();
@@ -236,12 +238,19 @@ impl Table {
                 entry,
                 bytes: block.value(entry),
             };
-            if visit(sequence, kind, value).is_break() {
+            if visit(sequence.wrapping_add(self.sequence_shift), kind, value).is_break() {
                 return Ok(Some(ControlFlow::Break(())));
             }
             entry += 1;
         }
         Ok(None)
+    }
+
+    /// The number by which is stored what a reader at `sequence` sees. The numbers of a table with a shift begin at 1, so
+    /// that 0 sees nothing of it.
+    #[inline]
+    fn stored_sequence(&self, sequence: Sequence) -> Sequence {
+        sequence.saturating_sub(self.sequence_shift)
     }
 
     #[cold]

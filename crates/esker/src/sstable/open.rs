@@ -22,7 +22,7 @@ use super::table::{Filter, Table};
 use super::tombstones::decode_tombstones;
 use crate::cache::{BlockCache, SharedBytes, zeroed};
 use crate::error::{Error, Result};
-use crate::key::{FragmentedTombstones, KeyOrder, RangeTombstone};
+use crate::key::{FragmentedTombstones, KeyOrder, RangeTombstone, SEQUENCE_MAX};
 use crate::metrics::Metrics;
 
 /// What is read from the file's end at once.
@@ -84,6 +84,10 @@ impl Table {
             ))
             .in_file(path));
         }
+        // Bounded, so that no sum of a stored number and the shift passes what a number can be.
+        if properties.sequence_max.saturating_add(options.sequence_shift) > SEQUENCE_MAX {
+            return Err(file.corrupt(footer.properties.offset, "a sequence number is impossible"));
+        }
         let mut range_tombstones_stored = 0;
         let range_tombstones = if footer.range_tombstones.is_none() {
             FragmentedTombstones::default()
@@ -92,9 +96,11 @@ impl Table {
                 file.corrupt(footer.range_tombstones.offset, "range tombstones are malformed")
             })?;
             range_tombstones_stored = raw.len() as u64;
-            let tombstones =
-                raw.into_iter()
-                    .map(|(start, end, sequence)| RangeTombstone { start, end, sequence });
+            let tombstones = raw.into_iter().map(|(start, end, sequence)| RangeTombstone {
+                start,
+                end,
+                sequence: sequence.saturating_add(options.sequence_shift).min(SEQUENCE_MAX),
+            });
             FragmentedTombstones::new(&order, tombstones)
         };
         let index = tail.block(footer.index)?;
@@ -120,6 +126,7 @@ impl Table {
             filter,
             range_tombstones: Arc::new(range_tombstones),
             range_tombstones_stored,
+            sequence_shift: options.sequence_shift,
             properties,
             memory_bytes: 0,
         };

@@ -59,6 +59,8 @@ pub struct TableOpenOptions {
     pub index_pinned_bytes_max: u64,
     /// The same for filter partitions.
     pub filter_pinned_bytes_max: u64,
+    /// What is added to the sequence number of everything in the table.
+    pub sequence_shift: u64,
 }
 
 impl Default for TableOpenOptions {
@@ -67,6 +69,7 @@ impl Default for TableOpenOptions {
             database_id: None,
             index_pinned_bytes_max: 512 << 10,
             filter_pinned_bytes_max: 512 << 10,
+            sequence_shift: 0,
         }
     }
 }

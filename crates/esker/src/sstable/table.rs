@@ -13,7 +13,9 @@ use super::prefix::SamePrefix;
 use super::properties::TableProperties;
 use crate::cache::SharedBytes;
 use crate::error::Result;
-use crate::key::{FragmentedTombstones, KeyOrder, SEQUENCE_MAX, ValueKind, pack_trailer, trailer, user_key};
+use crate::key::{
+    FragmentedTombstones, KeyOrder, SEQUENCE_MAX, Sequence, ValueKind, pack_trailer, trailer, user_key,
+};
 use crate::options::PrefixExtractor;
 
 /// An immutable table, open for reading. All methods may be called from any thread.
@@ -29,6 +31,9 @@ pub struct Table {
     pub(super) range_tombstones: Arc<FragmentedTombstones>,
     /// How many the file holds; overlapping ones make other numbers of fragments.
     pub(super) range_tombstones_stored: u64,
+    /// What is added to stored sequence numbers: the table was made by [`TableFileWriter`](crate::TableFileWriter), and took
+    /// its number when it was ingested.
+    pub(super) sequence_shift: Sequence,
     pub(super) properties: TableProperties,
     pub(super) memory_bytes: usize,
 }
@@ -85,6 +90,11 @@ impl Table {
         self.file.number
     }
 
+    /// The id of the database that wrote it.
+    pub fn database_id(&self) -> u64 {
+        self.footer.database_id
+    }
+
     /// The table's path.
     pub fn path(&self) -> &Path {
         &self.file.path
@@ -138,7 +148,7 @@ impl Table {
 
     /// About where in the file `internal_key` is or would be, in bytes.
     pub fn approximate_offset(&self, internal_key: &[u8]) -> Result<u64> {
-        let (key, trailer) = (user_key(internal_key), trailer(internal_key));
+        let (key, trailer) = (user_key(internal_key), self.stored_trailer(trailer(internal_key)));
         let mut scratch = Vec::new();
         let ordinal = self.leaf_of(key, trailer, &mut scratch);
         if ordinal >= self.leaf_count() {
@@ -179,6 +189,13 @@ impl Table {
             }
         }
         Ok(points)
+    }
+
+    /// The trailer by which the place of one with shifted numbers is found. Numbers below the shift become 0, which is
+    /// older than all that is stored where there is a shift.
+    #[inline]
+    pub(super) fn stored_trailer(&self, trailer: u64) -> u64 {
+        trailer.saturating_sub(self.sequence_shift << 8)
     }
 
     /// The first byte after the data blocks.

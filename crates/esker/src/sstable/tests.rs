@@ -194,6 +194,7 @@ proptest! {
             database_id: Some(11),
             index_pinned_bytes_max: pin,
             filter_pinned_bytes_max: pin,
+            ..TableOpenOptions::default()
         };
         let cache = Arc::new(BlockCache::new(64 << 10));
         let table = open_with(bytes, &order, &open_options, &cache).expect("whole");

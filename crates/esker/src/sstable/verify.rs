@@ -7,7 +7,7 @@ use super::format::{HEADER_LEN, check_header};
 use super::options::{CursorOptions, Purpose, TableReadOptions};
 use super::table::Table;
 use crate::error::{Error, Result};
-use crate::key::{Cursor, ValueKind, pack_trailer, parse_key, user_key};
+use crate::key::{Cursor, ParsedKey, ValueKind, pack_trailer, parse_key, user_key};
 
 impl Table {
     /// Reads every block past the cache and checks checksums, structure, the order of keys across blocks, that each
@@ -19,11 +19,14 @@ impl Table {
         self.verify_rows(|_, _| Ok(()))
     }
 
-    /// As [`verify`](Self::verify), and gives kind and value of every point entry to `row`, in order.
+    /// As [`verify`](Self::verify), and gives key and value of every point entry to `row`, in order.
     ///
     /// # Errors
     /// As `verify`, and what `row` says.
-    pub fn verify_rows(self: &Arc<Self>, mut row: impl FnMut(ValueKind, &[u8]) -> Result<()>) -> Result<()> {
+    pub fn verify_rows(
+        self: &Arc<Self>,
+        mut row: impl FnMut(ParsedKey<'_>, &[u8]) -> Result<()>,
+    ) -> Result<()> {
         self.verify_header()?;
         let filters = self.verify_filters()?;
         let mut cursor = self.cursor(CursorOptions {
@@ -68,7 +71,7 @@ impl Table {
             if !cursor.index_covers_current(&mut scratch) {
                 return Err(self.damage("the index leads past a key that is there"));
             }
-            row(parsed.kind, cursor.value())?;
+            row(parsed, cursor.value())?;
             entries += 1;
             raw_key += key.len() as u64;
             raw_value += cursor.value().len() as u64;

@@ -13,9 +13,10 @@ use std::sync::atomic::AtomicBool;
 
 use super::blobs::{BlobFile, BlobRef};
 use super::edit::{ColumnFamilyRecord, VersionEdit};
-use super::file::FileMeta;
-use crate::codec::{put_slice, put_varint, take_bytes, take_slice, take_varint, take_varint32};
+use super::file::{FileMeta, Origin};
+use crate::codec::{put_slice, put_varint, take_bytes, take_slice, take_u64, take_varint, take_varint32};
 use crate::error::{Error, ErrorKind, Result};
+use crate::key::SEQUENCE_MAX;
 
 /// Tags of an edit's fields. Even: required. Odd: ignorable. 22 is reserved.
 mod tag {
@@ -38,6 +39,7 @@ mod tag {
 mod table_tag {
     pub const MARKED: u64 = 1;
     pub const BLOBS: u64 = 2;
+    pub const ORIGIN: u64 = 4;
 }
 
 impl VersionEdit {
@@ -187,6 +189,12 @@ fn encode_table(file: &FileMeta, out: &mut Vec<u8>) {
         put_varint(out, table_tag::BLOBS);
         put_slice(out, &refs);
     }
+    if let Some(origin) = file.origin {
+        let mut fields = origin.database_id.to_le_bytes().to_vec();
+        put_varint(&mut fields, origin.sequence_shift);
+        put_varint(out, table_tag::ORIGIN);
+        put_slice(out, &fields);
+    }
 }
 
 fn decode_table(input: &mut &[u8]) -> Result<FileMeta> {
@@ -196,6 +204,9 @@ fn decode_table(input: &mut &[u8]) -> Result<FileMeta> {
             (table_tag::MARKED, _) => file.marked = AtomicBool::new(true),
             (table_tag::BLOBS, refs) => {
                 file.blobs = take_refs(refs).ok_or_else(|| malformed("what a table refers to"))?;
+            }
+            (table_tag::ORIGIN, fields) => {
+                file.origin = Some(take_origin(fields).ok_or_else(|| malformed("where a table comes from"))?);
             }
             (unknown, _) if unknown % 2 == 1 => {}
             (unknown, _) => return Err(newer(&format!("field {unknown} of table {}", file.number))),
@@ -236,6 +247,14 @@ fn take_refs(mut input: &[u8]) -> Option<Vec<BlobRef>> {
         refs.push(part);
     }
     Some(refs)
+}
+
+fn take_origin(mut input: &[u8]) -> Option<Origin> {
+    let origin = Origin {
+        database_id: take_u64(&mut input)?,
+        sequence_shift: take_varint(&mut input).filter(|&shift| shift <= SEQUENCE_MAX)?,
+    };
+    input.is_empty().then_some(origin)
 }
 
 fn take_blob(input: &mut &[u8]) -> Option<BlobFile> {
@@ -312,12 +331,14 @@ mod tests {
         fn any_file()(
             n: [u64; 10], smallest: Vec<u8>, largest: Vec<u8>, marked: bool,
             refs in proptest::collection::btree_map(any::<u64>(), (1_u64.., any::<u64>()), 0..4),
+            origin in option::of((any::<u64>(), 0..=SEQUENCE_MAX)),
         ) -> Arc<FileMeta> {
             Arc::new(FileMeta {
                 number: n[0], size_bytes: n[1], sequence_min: n[2], sequence_max: n[3], entries: n[4],
                 deletions: n[5], range_tombstones: n[6], created_unix_seconds: n[7], raw_bytes: n[8],
                 smallest, largest, marked: AtomicBool::new(marked),
-                blobs: refs.into_iter().map(|(file, (records, bytes))| BlobRef { file, records, bytes }).collect(), ..FileMeta::default()
+                blobs: refs.into_iter().map(|(file, (records, bytes))| BlobRef { file, records, bytes }).collect(),
+                origin: origin.map(|(database_id, sequence_shift)| Origin { database_id, sequence_shift }), ..FileMeta::default()
             })
         }
     }

@@ -13,6 +13,15 @@ use crate::key::{
 };
 use crate::sstable::TableSummary;
 
+/// How to read a table that was made outside of the database and ingested.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Origin {
+    /// The database id in its header.
+    pub database_id: u64,
+    /// What is added to the sequence numbers in it. All that is said of it elsewhere is with the sum.
+    pub sequence_shift: Sequence,
+}
+
 /// An SSTable: where it lies in the key space and in history. Immutable but for the two flags of compaction, and
 /// shared by all versions that hold it; a move to another level keeps the very same object.
 #[derive(Debug, Default)]
@@ -42,6 +51,8 @@ pub struct FileMeta {
     pub raw_bytes: u64,
     /// What its rows point to, by blob file, ascending.
     pub blobs: Vec<BlobRef>,
+    /// Where it comes from, if it was not written for this database.
+    pub origin: Option<Origin>,
     /// Whether it should be compacted although its level is not too large (age, many tombstones).
     pub marked: AtomicBool,
     /// Whether a running job reads it or has moved it.
@@ -196,6 +207,7 @@ impl FileMeta {
             && self.smallest == other.smallest
             && self.largest == other.largest
             && self.blobs == other.blobs
+            && self.origin == other.origin
     }
 }
 

@@ -34,7 +34,7 @@ pub use blobs::{BlobFile, BlobRef, BlobSet, BlobUse};
 pub use edit::{ColumnFamilyRecord, VersionEdit};
 pub use edit_codec::fuzz_edit;
 pub use family::{Buffer, Family, View};
-pub use file::{FileMeta, exclusive_bound};
+pub use file::{FileMeta, Origin, exclusive_bound};
 pub use level::Level;
 pub use levels::Version;
 pub use names::{CURRENT, CURRENT_TEMP, FileKind, LOCK};

@@ -162,7 +162,8 @@ impl Tables {
             .map_err(|error| Error::io("can't open an SSTable", error).in_file(&path))?;
         let cache = Arc::clone(&self.cache);
         let options = TableOpenOptions {
-            database_id: Some(self.database_id),
+            database_id: Some(file.origin.map_or(self.database_id, |origin| origin.database_id)),
+            sequence_shift: file.origin.map_or(0, |origin| origin.sequence_shift),
             ..TableOpenOptions::default()
         };
         let metrics = Arc::clone(&self.metrics);

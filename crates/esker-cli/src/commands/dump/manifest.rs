@@ -124,6 +124,7 @@ fn table_json(table: &TableInfo, keys: Form) -> Value {
         "largest_is_exclusive": table.largest_is_exclusive,
         "sequence_min": table.sequence_min, "sequence_max": table.sequence_max,
         "created_unix_seconds": table.created_unix_seconds, "blobs": blobs,
+        "sequence_shift": table.origin.map(|origin| origin.sequence_shift),
     })
 }
 
@@ -151,6 +152,9 @@ fn print_table(table: &TableInfo, keys: Form, output: &mut Output) -> io::Result
         }
     )?;
     keys.write(output, &table.largest)?;
+    if let Some(origin) = table.origin {
+        write!(output, " ingested, sequence_shift {}", origin.sequence_shift)?;
+    }
     for part in &table.blobs {
         write!(
             output,

@@ -40,13 +40,7 @@ impl PickerContext<'_> {
     }
 
     /// Whether a running job will write into `smallest..=largest` (user keys) of `level`.
-    pub(super) fn writes_into(
-        &self,
-        order: &KeyOrder,
-        level: usize,
-        smallest: &[u8],
-        largest: &[u8],
-    ) -> bool {
+    pub fn writes_into(&self, order: &KeyOrder, level: usize, smallest: &[u8], largest: &[u8]) -> bool {
         self.running.iter().any(|job| {
             job.level_out == level
                 && order.compare(&job.smallest, largest) != Ordering::Greater
