@@ -105,6 +105,27 @@ fn rows_that_were_never_logged_are_in_a_checkpoint() {
     assert_eq!(scan_all(&db).unwrap(), wanted);
 }
 
+/// Each would take what is preallocated for a segment, until the memtable is full.
+#[test]
+fn checkpoints_every_moment_end_no_segments_and_flush_nothing() {
+    let fs = MemFs::new();
+    let db = filled(&fs);
+    let count = |suffix: &str| {
+        let names = fs.list(Path::new(DIR)).unwrap();
+        names.iter().filter(|name| name.ends_with(suffix)).count()
+    };
+    let before = (count(".wal"), count(".sst"));
+    for number in 0..10 {
+        db.put(b"last", &[number]).unwrap();
+        db.checkpoint(format!("/copy{number}")).unwrap();
+    }
+    assert_eq!((count(".wal"), count(".sst")), before);
+    for number in 0..10 {
+        let copy = open_at(&fs.crash(CrashMode::KeepAll), &format!("/copy{number}")).unwrap();
+        assert_eq!(copy.get(b"last").unwrap().unwrap(), [number]);
+    }
+}
+
 #[test]
 fn where_files_can_not_be_linked_they_are_copied() {
     let fs = MemFs::new();

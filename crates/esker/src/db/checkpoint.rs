@@ -2,9 +2,10 @@
 //!
 //! 1. No WAL segment is retired from here on (`WalSegments::hold`), so that those which the views of step 2 need are
 //!    still there in step 3.
-//! 2. Under the leader's token, so that no write is in progress: the WAL goes on in a new segment, and the views of all
-//!    families are pinned. Their tables and the segments before the new one hold the database as of the last sequence
-//!    number, and none of them changes or vanishes any more. This is all that a writer may wait for.
+//! 2. Under the leader's token, so that no write is in progress: the views of all families are pinned, and the length of
+//!    the WAL is noted. Their tables and the WAL up to there hold the database as of the last sequence number, and none of
+//!    it changes or vanishes any more: what is appended later lies behind. This is all that a writer may wait for. No
+//!    segment is ended: each takes the room that was preallocated for it until its memtables are flushed.
 //! 3. The part of the WAL that some pinned memtable needs is copied; or, where that is too much or part of the memtables
 //!    was never logged, the memtables were sealed in step 2 and are written into tables of the copy. Tables and blob files
 //!    are linked, as they never change; a WAL segment may be overwritten when it is used again, so it is not.
@@ -71,8 +72,8 @@ impl Db {
     /// database of its own, durable when this returns, with every write that was answered before, whatever its
     /// [durability](crate::Durability). It is cheap on the same file system: tables and blob files are linked, and
     /// memtables need no flush; elsewhere all files are copied. Reads, writes and compactions go on; a writer waits for
-    /// the start of a log segment at most. O(files + bytes of log). The copy keeps the database's id, by which files know
-    /// theirs; both can be open at the same time.
+    /// the start of a log segment at most, where memtables are to be written. O(files + bytes of log). The copy keeps the
+    /// database's id, by which files know theirs; both can be open at the same time.
     ///
     /// Rows written with [`Durability::None`](crate::Durability::None) are in no log, so after such a write memtables are
     /// written into tables of the copy, as if the log were too long.
@@ -108,11 +109,11 @@ struct Pinned {
 struct Point {
     sequence: Sequence,
     families: Vec<Pinned>,
-    /// The first segment whose rows are not part of it.
+    /// The segment that was written to.
     wal_number: u64,
     /// Whether memtables are sealed and are to be written into tables, so that no segment is needed.
     without_wal: bool,
-    /// Segments that are needed, and their bytes.
+    /// Segments that are needed, and how many of their bytes.
     segments: Vec<(u64, u64)>,
 }
 
@@ -162,7 +163,6 @@ impl Core {
         if token.wal_broken {
             self.leave_broken_segment(token, false)?;
         }
-        self.rotate_wal(token)?;
         let mut point = self.point(token, false);
         let wal_bytes: u64 = point.segments.iter().map(|(_, bytes)| bytes).sum();
         if wal_bytes > options.wal_bytes_max || self.unlogged.load(Ordering::Relaxed) {
@@ -190,9 +190,12 @@ impl Core {
             .filter_map(|pinned| oldest_wal(&pinned.view))
             .min();
         let mut segments = self.wal.live();
-        segments.retain(|&(number, _)| {
-            !without_wal && number < token.wal_number && oldest.is_some_and(|oldest| number >= oldest)
-        });
+        segments.retain(|&(number, _)| !without_wal && oldest.is_some_and(|oldest| number >= oldest));
+        if let Some((number, bytes)) = segments.last_mut()
+            && let Some(wal) = token.wal.as_ref().filter(|wal| wal.id().number == *number)
+        {
+            *bytes = wal.len();
+        }
         Point {
             sequence: token.last_sequence,
             families,
