@@ -9,7 +9,7 @@
 use std::fmt::Debug;
 use std::io;
 use std::os::fd::BorrowedFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// How a file's bytes travel between the process and the device.
@@ -154,6 +154,11 @@ pub trait Fs: Send + Sync + Debug {
     fn open(&self, path: &Path, mode: IoMode) -> io::Result<Arc<dyn RandomFile>>;
     /// Creates a file, or empties the one that is there.
     fn create(&self, path: &Path, options: CreateOptions) -> io::Result<Box<dyn WriteFile>>;
+    /// The one name of a folder that is reached by several, where it can be found out.
+    fn canonical(&self, dir: &Path) -> io::Result<PathBuf> {
+        Ok(dir.to_owned())
+    }
+
     /// Renames a file, replacing the target atomically, or a folder, whose target must not be there (an empty folder may
     /// be replaced). Files that are open stay so.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;

@@ -117,6 +117,11 @@ impl Fs for FaultFs {
         Ok(self.writer(path, self.inner.create(path, options)?))
     }
 
+    fn canonical(&self, dir: &Path) -> io::Result<PathBuf> {
+        self.pass(Op::Stat, dir)?;
+        self.inner.canonical(dir)
+    }
+
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         self.pass(Op::Rename, to)?;
         self.inner.rename(from, to)?;

@@ -2,7 +2,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::buffered::{BufferedRandomFile, BufferedWriteFile};
@@ -123,6 +123,11 @@ impl Fs for PosixFs {
             .create(true)
             .truncate(true);
         self.open_for_writing(&how, path, options)
+    }
+
+    fn canonical(&self, dir: &Path) -> io::Result<PathBuf> {
+        // The parent of a bare name.
+        fs::canonicalize(if dir.as_os_str().is_empty() { Path::new(".") } else { dir })
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {

@@ -68,10 +68,12 @@ fn shifted(key: &[u8], shift: Sequence) -> Vec<u8> {
 
 /// Reads and checks all of a file.
 pub(super) fn read(core: &Core, family: &Family, path: &Path) -> Result<Incoming> {
-    if path.parent() == Some(&core.dir) {
+    let io = |error| Error::io("can't open a table", error).in_file(path);
+    // By whatever name: to move it would take it from the database.
+    let folder = path.parent().unwrap_or(path);
+    if core.env.fs.canonical(folder).map_err(io)? == core.env.fs.canonical(&core.dir).map_err(io)? {
         return Err(Error::invalid("a file in the folder of the database itself").in_file(path));
     }
-    let io = |error| Error::io("can't open a table", error).in_file(path);
     let file = core.env.fs.open(path, core.options.background_io).map_err(io)?;
     let size_bytes = file.len().map_err(io)?;
     let table = Arc::new(Table::open(
