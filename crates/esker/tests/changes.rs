@@ -196,13 +196,24 @@ impl Model {
             let (from, to, inside) = self.span(a, b);
             let changed = self
                 .db
-                .range_changed_since(&family, &from, &to, &moment.snapshot)
+                .range_changed_since(&family, &from, Some(&to), &moment.snapshot)
                 .unwrap();
             let must = inside.iter().any(|at| truth[*at].0 && !truth[*at].1);
             let may = inside.iter().any(|at| truth[*at].0);
             assert!(!must || changed, "range {a} to {b}: not changed");
             assert!(!changed || may, "range {a} to {b}: changed");
         }
+        let from = key(number % KEYS);
+        let changed = self
+            .db
+            .range_changed_since(&family, &from, None, &moment.snapshot)
+            .unwrap();
+        let behind = |at: &usize| self.order.compare(&key(*at), &from).is_ge();
+        let mut inside = (0..KEYS_AND_ENDS).filter(behind).map(|at| truth[at]);
+        let may = inside.clone().any(|(written, _)| written);
+        let must = inside.any(|(written, traceless)| written && !traceless);
+        assert!(!must || changed, "from {} on: not changed", from.escape_ascii());
+        assert!(!changed || may, "from {} on: changed", from.escape_ascii());
     }
 }
 
@@ -256,33 +267,41 @@ fn old_files_are_not_read() {
         assert_eq!(db.changed_since(&family, &row(i), &snapshot).unwrap(), i == 500);
     }
     assert!(
-        !db.range_changed_since(&family, &row(0), &row(500), &snapshot)
+        !db.range_changed_since(&family, &row(0), Some(&row(500)), &snapshot)
             .unwrap()
     );
     assert!(
-        !db.range_changed_since(&family, &row(501), &row(1900), &snapshot)
+        !db.range_changed_since(&family, &row(501), Some(&row(1900)), &snapshot)
             .unwrap()
     );
     assert!(
-        db.range_changed_since(&family, &row(0), &row(501), &snapshot)
+        db.range_changed_since(&family, &row(0), Some(&row(501)), &snapshot)
             .unwrap()
     );
     db.flush().unwrap();
     let flushed = faults.calls(Op::Read) + faults.calls(Op::ReadMany);
     // The new table lies inside the range: its bounds say all.
     assert!(
-        db.range_changed_since(&family, &row(0), &row(501), &snapshot)
+        db.range_changed_since(&family, &row(0), Some(&row(501)), &snapshot)
             .unwrap()
     );
     let after = faults.calls(Op::Read) + faults.calls(Op::ReadMany);
     assert_eq!((before, after), (before, flushed));
     assert!(db.changed_since(&family, &row(500), &snapshot).unwrap());
     assert!(
-        !db.range_changed_since(&family, &row(7), &row(7), &snapshot)
+        db.range_changed_since(&family, &row(500), None, &snapshot)
             .unwrap()
     );
     assert!(
-        !db.range_changed_since(&family, &row(600), &row(400), &snapshot)
+        !db.range_changed_since(&family, &row(501), None, &snapshot)
+            .unwrap()
+    );
+    assert!(
+        !db.range_changed_since(&family, &row(7), Some(&row(7)), &snapshot)
+            .unwrap()
+    );
+    assert!(
+        !db.range_changed_since(&family, &row(600), Some(&row(400)), &snapshot)
             .unwrap()
     );
 }
@@ -310,7 +329,7 @@ fn a_snapshot_of_another_database_is_refused_and_so_is_a_closed_one() {
     let family = db.default_column_family();
     for result in [
         db.changed_since(&family, b"a", &other.snapshot()),
-        db.range_changed_since(&family, b"a", b"b", &other.snapshot()),
+        db.range_changed_since(&family, b"a", Some(&b"b"[..]), &other.snapshot()),
     ] {
         assert_eq!(result.unwrap_err().kind(), ErrorKind::InvalidArgument);
     }
@@ -318,7 +337,7 @@ fn a_snapshot_of_another_database_is_refused_and_so_is_a_closed_one() {
     db.close().unwrap();
     for result in [
         db.changed_since(&family, b"a", &snapshot),
-        db.range_changed_since(&family, b"a", b"b", &snapshot),
+        db.range_changed_since(&family, b"a", Some(&b"b"[..]), &snapshot),
     ] {
         assert_eq!(result.unwrap_err().kind(), ErrorKind::Closed);
     }
@@ -347,16 +366,25 @@ fn answers_stay_right_while_flushes_and_compactions_go_on() {
         while !done.load(Ordering::Acquire) {
             let old = db.snapshot();
             assert!(!db.changed_since(&family, b"mine", &old).unwrap());
-            assert!(!db.range_changed_since(&family, b"m", b"n", &old).unwrap());
+            assert!(
+                !db.range_changed_since(&family, b"m", Some(&b"n"[..]), &old)
+                    .unwrap()
+            );
             let before = written.load(Ordering::Acquire);
             mine += 1;
             db.put(b"mine", &mine.to_be_bytes()).unwrap();
             assert!(db.changed_since(&family, b"mine", &old).unwrap());
-            assert!(db.range_changed_since(&family, b"m", b"n", &old).unwrap());
+            assert!(
+                db.range_changed_since(&family, b"m", Some(&b"n"[..]), &old)
+                    .unwrap()
+            );
             // A write that had returned before the question, and began behind the snapshot.
             if written.load(Ordering::Acquire) > before + 1 {
                 assert!(db.changed_since(&family, b"busy", &old).unwrap());
-                assert!(db.range_changed_since(&family, b"a", b"c", &old).unwrap());
+                assert!(
+                    db.range_changed_since(&family, b"a", Some(&b"c"[..]), &old)
+                        .unwrap()
+                );
             }
         }
     });

@@ -99,10 +99,7 @@ fn records_are_copied_as_they_are_stored() {
             assert_eq!((to.file, to.offset, to.bytes), (23, from.offset, from.bytes));
         }
         assert_eq!(copy.finish(true).expect("memory takes it"), summary);
-        assert!(
-            env.fs.read_all(path).expect("the file") == expected,
-            "{kind:?}"
-        );
+        assert!(env.fs.read_all(path).expect("the file") == expected, "{kind:?}");
     }
 }
 

@@ -7,9 +7,7 @@ use std::path::{Path, PathBuf};
 
 use esker_env::WriteFile;
 
-use super::format::{
-    BlobFooter, RECORD_HEADER_LEN, encode_header, move_record, open_record, seal_record,
-};
+use super::format::{BlobFooter, RECORD_HEADER_LEN, encode_header, move_record, open_record, seal_record};
 use super::pointer::BlobPointer;
 use super::reader::BlobReader;
 use crate::codec::{Compressor, raw_len};

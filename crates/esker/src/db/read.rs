@@ -88,8 +88,8 @@ impl Db {
             .map_err(|error| error.in_column_family(&family.name))
     }
 
-    /// Whether any key from `start` up to `end` (exclusive) was written since `snapshot` was taken, or a range delete reaches into
-    /// this range; otherwise as [`changed_since`](Self::changed_since). Finds inserts as well: keys that were not there then.
+    /// Whether any key from `start` up to `end` (exclusive; `None`: to the last key) was written since `snapshot` was taken, or a
+    /// range delete reaches into this range; otherwise as [`changed_since`](Self::changed_since). Finds inserts as well: keys that were not there then.
     ///
     /// O(rows of the range) in memtables that hold something newer; reads blocks only of files with something newer that lie
     /// across an end of the range.
@@ -97,7 +97,7 @@ impl Db {
         &self,
         family: &ColumnFamily,
         start: &[u8],
-        end: &[u8],
+        end: Option<&[u8]>,
         snapshot: &Snapshot,
     ) -> Result<bool> {
         let core = self.core();

@@ -107,18 +107,18 @@ fn newest_in_table(table: &Table, key: &[u8], since: Sequence) -> Result<Newest>
     Ok(newest)
 }
 
-/// Whether `view` holds a version of a key from `start` up to `end` (exclusive), or a range tombstone that reaches into this
-/// range, that is newer than `since`. Of tables only those are read that lie at an end of the range: of one inside it,
+/// Whether `view` holds a version of a key from `start` up to `end` (exclusive; none: to the last key), or a range tombstone that
+/// reaches into this range, that is newer than `since`. Of tables only those are read that lie at an end of the range: of one inside it,
 /// the newest sequence number says all.
 pub fn range_changed_since(
     view: &View,
     tables: &Arc<Tables>,
-    (start, end): (&[u8], &[u8]),
+    (start, end): (&[u8], Option<&[u8]>),
     since: Sequence,
 ) -> Result<bool> {
     let version = &view.version;
     let order = version.order();
-    if order.compare(start, end).is_ge() {
+    if end.is_some_and(|end| order.compare(start, end).is_ge()) {
         return Ok(false);
     }
     for memtable in memtables(view) {
@@ -137,9 +137,10 @@ pub fn range_changed_since(
         }
     }
     for (number, level) in version.levels().iter().enumerate() {
-        let files = match number {
-            0 => level.files(),
-            _ => &level.files()[level.overlapping(order, start, end)],
+        // What lies before the start is passed over file by file.
+        let files = match end {
+            Some(end) if number > 0 => &level.files()[level.overlapping(order, start, end)],
+            _ => level.files(),
         };
         for file in files {
             if file.sequence_max > since && file_changed(file, tables, order, (start, end), since)? {
@@ -155,13 +156,14 @@ fn file_changed(
     file: &Arc<FileMeta>,
     tables: &Tables,
     order: &KeyOrder,
-    (start, end): (&[u8], &[u8]),
+    (start, end): (&[u8], Option<&[u8]>),
     since: Sequence,
 ) -> Result<bool> {
-    if file.ends_before(order, start) || order.compare(file.smallest_user_key(), end).is_ge() {
+    let smallest = file.smallest_user_key();
+    if file.ends_before(order, start) || end.is_some_and(|end| order.compare(smallest, end).is_ge()) {
         return Ok(false);
     }
-    if order.compare(file.smallest_user_key(), start).is_ge() && file.ends_before(order, end) {
+    if order.compare(smallest, start).is_ge() && end.is_none_or(|end| file.ends_before(order, end)) {
         return Ok(true);
     }
     let table = tables.get(file, order)?;
@@ -171,7 +173,7 @@ fn file_changed(
     let cursor = table.cursor(CursorOptions {
         read: READ,
         readahead_bytes: 0,
-        upper_bound: Some(end.to_vec()),
+        upper_bound: end.map(<[u8]>::to_vec),
         purpose: Purpose::User,
     });
     newer_row(cursor, order, (start, end), since)
@@ -180,23 +182,23 @@ fn file_changed(
 fn newer_tombstone(
     tombstones: &FragmentedTombstones,
     order: &KeyOrder,
-    (start, end): (&[u8], &[u8]),
+    (start, end): (&[u8], Option<&[u8]>),
     since: Sequence,
 ) -> bool {
     (tombstones.index_at_or_after(order, start)..)
         .map_while(|index| tombstones.get(index))
-        .take_while(|fragment| order.compare(fragment.start, end) == Ordering::Less)
+        .take_while(|fragment| end.is_none_or(|end| order.compare(fragment.start, end) == Ordering::Less))
         .any(|fragment| fragment.newest(SEQUENCE_MAX) > since)
 }
 
 fn newer_row(
     mut cursor: impl Cursor,
     order: &KeyOrder,
-    (start, end): (&[u8], &[u8]),
+    (start, end): (&[u8], Option<&[u8]>),
     since: Sequence,
 ) -> Result<bool> {
     cursor.seek(&internal_key(start, SEQUENCE_MAX, ValueKind::SEEK))?;
-    while cursor.valid() && order.compare(user_key(cursor.key()), end).is_lt() {
+    while cursor.valid() && end.is_none_or(|end| order.compare(user_key(cursor.key()), end).is_lt()) {
         let Some(row) = parse_key(cursor.key()) else {
             return Err(Error::corruption("a row whose internal key can't be decoded"));
         };

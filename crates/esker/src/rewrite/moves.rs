@@ -75,7 +75,8 @@ impl Moves {
             .map(|&place| {
                 let pointer = &self.queue[place];
                 let reader = readers.iter().find(|(file, _)| *file == pointer.file);
-                let (_, reader) = reader.ok_or_else(|| Error::bug("a blob file was not opened for its records"))?;
+                let (_, reader) =
+                    reader.ok_or_else(|| Error::bug("a blob file was not opened for its records"))?;
                 Ok(WantedValue { reader, pointer })
             })
             .collect::<Result<Vec<_>>>()?;

@@ -430,7 +430,10 @@ mod tests {
         values.close().unwrap();
         let mut counted: Vec<_> = values.take_refs();
         counted.sort_by_key(|part| part.file);
-        assert_eq!(counted.iter().map(|part| part.records).sum::<u64>(), placed.len() as u64);
+        assert_eq!(
+            counted.iter().map(|part| part.records).sum::<u64>(),
+            placed.len() as u64
+        );
         let new_files = values.take_done();
         assert_eq!(counted[0].file, 3, "what is not emptied stays");
         let mut all = BlobSet::default();
@@ -443,7 +446,11 @@ mod tests {
             blobs: &all,
             emptied: Vec::new(),
         };
-        let mut last = BlobPointer { file: 0, offset: 0, bytes: 0 };
+        let mut last = BlobPointer {
+            file: 0,
+            offset: 0,
+            bytes: 0,
+        };
         for (i, pointer) in &placed {
             assert!(fetch(&inputs, pointer).unwrap() == value(*i), "row {i}");
             let pointer = BlobPointer::decode(pointer).unwrap();

@@ -110,7 +110,9 @@ fn read_contents(
         .iter()
         .map(WantedBlock::range)
         .collect::<Result<Vec<_>>>()?;
-    let read = read_ranges(fs, &ranges, IoPriority::Foreground).into_iter().zip(wanted);
+    let read = read_ranges(fs, &ranges, IoPriority::Foreground)
+        .into_iter()
+        .zip(wanted);
     let contents = read.map(|(read, block)| {
         let file = &block.table.file;
         file.metrics.cache_misses.add(1);
