@@ -263,7 +263,11 @@ mod tests {
     fn wider_gaps_are_read_over_where_nobody_waits() {
         let (fs, files) = files();
         let gap = BACKGROUND_GAP_BYTES_MAX as usize;
-        for (priority, gap, reads) in [(Foreground, gap, 2), (Background, gap, 1), (Background, gap + 1, 2)] {
+        for (priority, gap, reads) in [
+            (Foreground, gap, 2),
+            (Background, gap, 1),
+            (Background, gap + 1, 2),
+        ] {
             let before = requests(&fs);
             let wanted = wanted(&files, &[(0, 100, 50), (0, 150 + gap, 1000)]);
             let read = read_ranges(&fs, &wanted, priority);

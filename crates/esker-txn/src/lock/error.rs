@@ -5,7 +5,7 @@ use std::time::Duration;
 use esker::{Error, ErrorKind};
 
 use super::deadlock::Deadlock;
-use super::list::shown_key;
+use super::list::{LockTarget, shown_key};
 use super::target::Request;
 use super::waits::Blocker;
 
@@ -16,6 +16,20 @@ pub fn write_conflict(family: u32, key: &[u8]) -> Error {
         format!(
             "write conflict: {} of column family {family} was written after the snapshot of this transaction",
             shown_key(key)
+        ),
+    )
+}
+
+/// As [`write_conflict`], for a range: the keys from `start` on, up to `end` without it or to the last one.
+pub fn range_conflict(family: u32, start: &[u8], end: Option<&[u8]>) -> Error {
+    let range = LockTarget::Range {
+        start: start.to_vec(),
+        end: end.map(<[u8]>::to_vec),
+    };
+    Error::new(
+        ErrorKind::Conflict,
+        format!(
+            "write conflict: one of the {range} of column family {family} was written after the snapshot of this transaction"
         ),
     )
 }

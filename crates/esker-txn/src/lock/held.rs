@@ -36,6 +36,7 @@ pub struct TransactionLocks {
     keys: Vec<u8>,
     /// How many changes there were at each savepoint; never falling.
     savepoints: Vec<usize>,
+    is_refused_deadlocks: bool,
 }
 
 impl TransactionLocks {
@@ -46,12 +47,23 @@ impl TransactionLocks {
             changes: Vec::new(),
             keys: Vec::new(),
             savepoints: Vec::new(),
+            is_refused_deadlocks: true,
         }
     }
 
     /// Whose locks they are.
     pub fn id(&self) -> TransactionId {
         self.id
+    }
+
+    /// Whether a request of this transaction that closes a circle of waiters is refused, as it is at first. If not, it waits
+    /// for its time limit, as the others in the circle do.
+    pub fn set_deadlock_detection(&mut self, is_on: bool) {
+        self.is_refused_deadlocks = is_on;
+    }
+
+    pub(super) fn is_refused_deadlocks(&self) -> bool {
+        self.is_refused_deadlocks
     }
 
     /// How many are held; an upgrade is not counted again.

@@ -40,6 +40,15 @@ enum Standing {
     NeedsAll,
 }
 
+/// What a request does about those in its way.
+#[derive(Clone, Copy)]
+struct Patience {
+    /// Whether it waits at all.
+    waits: bool,
+    /// Whether it is refused where it closes a circle.
+    is_refused_deadlocks: bool,
+}
+
 impl LockManager {
     /// A manager without locks; settings that make no sense are refused.
     pub fn new(settings: LockSettings, clock: Arc<dyn Clock>) -> Result<Self> {
@@ -78,7 +87,7 @@ impl LockManager {
             Attempt::Unclear => {
                 let key = StoredKey::new(key);
                 let target = Target::Point { hash, key };
-                self.queue_up(locks.id(), Request { family, target, mode }, timeout)?
+                self.queue_up(locks, Request { family, target, mode }, timeout)?
             }
         };
         if acquired != Acquired::Held {
@@ -104,7 +113,7 @@ impl LockManager {
     ) -> Result<Acquired> {
         let range = Arc::new(new_range(order, start, end)?);
         let target = Target::Range(Arc::clone(&range));
-        let acquired = self.queue_up(locks.id(), Request { family, target, mode }, timeout)?;
+        let acquired = self.queue_up(locks, Request { family, target, mode }, timeout)?;
         if acquired != Acquired::Held {
             locks.push_range(family, range, acquired);
         }
@@ -181,7 +190,13 @@ impl LockManager {
     }
 
     /// A request that could not be granted at once.
-    fn queue_up(&self, txn: TransactionId, request: Request, timeout: Option<Duration>) -> Result<Acquired> {
+    fn queue_up(
+        &self,
+        locks: &TransactionLocks,
+        request: Request,
+        timeout: Option<Duration>,
+    ) -> Result<Acquired> {
+        let txn = locks.id();
         let timeout = timeout.unwrap_or(self.settings.timeout);
         let since = self.clock.now();
         let seat = Arc::new(Seat::default());
@@ -201,12 +216,15 @@ impl LockManager {
             overtakes: Vec::new(),
             seat: Arc::clone(seat),
         };
-        let may_wait = !timeout.is_zero();
-        let mut standing = self.stand(&mut view, waiting(&seat), may_wait);
+        let patience = Patience {
+            waits: !timeout.is_zero(),
+            is_refused_deadlocks: locks.is_refused_deadlocks(),
+        };
+        let mut standing = self.stand(&mut view, waiting(&seat), patience);
         if matches!(standing, Ok(Standing::NeedsAll)) {
             drop(view);
             view = View::all(&self.shards);
-            standing = self.stand(&mut view, waiting(&seat), may_wait);
+            standing = self.stand(&mut view, waiting(&seat), patience);
         }
         drop(view);
         let outcome = match standing {
@@ -221,7 +239,7 @@ impl LockManager {
     }
 
     /// Puts a request into the queue, and takes it out again if it is granted or closes a circle.
-    fn stand(&self, view: &mut View<'_>, waiting: Waiting, may_wait: bool) -> Result<Standing> {
+    fn stand(&self, view: &mut View<'_>, waiting: Waiting, patience: Patience) -> Result<Standing> {
         let (txn, request, seat) = (waiting.txn, waiting.request.clone(), Arc::clone(&waiting.seat));
         let mut waits = self.waits.lock();
         let waits = &mut *waits;
@@ -235,7 +253,11 @@ impl LockManager {
                 return Ok(Standing::Waits);
             };
             // Who does not wait is no part of a deadlock, and moves nobody but itself.
-            if !may_wait && circle.first().is_some_and(|edge| !edge.blocker.is_ahead) {
+            if !patience.waits && circle.first().is_some_and(|edge| !edge.blocker.is_ahead) {
+                return Ok(Standing::Waits);
+            }
+            // A circle that fairness alone has made is broken all the same.
+            if !patience.is_refused_deadlocks && circle.iter().all(|edge| !edge.blocker.is_ahead) {
                 return Ok(Standing::Waits);
             }
             if !view.is_all() {

@@ -62,11 +62,12 @@ mod view;
 mod waits;
 
 pub use deadlock::{Deadlock, DeadlockStep};
-pub use error::write_conflict;
+pub use error::{range_conflict, write_conflict};
 pub use held::TransactionLocks;
 pub use list::{HeldLock, LockTarget, WaitingRequest};
 pub use manager::LockManager;
 pub use settings::LockSettings;
+pub(crate) use target::hash_key;
 
 use std::fmt;
 

@@ -10,7 +10,7 @@ use super::LockMode;
 use super::key::StoredKey;
 
 /// The hash of a key of a family: it chooses the shard, and the place in its table.
-pub(super) fn hash_key(family: u32, key: &[u8]) -> u64 {
+pub(crate) fn hash_key(family: u32, key: &[u8]) -> u64 {
     xxh3_64_with_seed(key, u64::from(family))
 }
 

@@ -164,6 +164,12 @@ impl WriteSet {
         db.write_and_keep(&mut Arc::make_mut(&mut self.writes).batch, options)
     }
 
+    /// Whether there is a mutation of exactly this key: range deletes don't count. O(log n).
+    pub fn has_written(&self, family: &ColumnFamily, key: &[u8]) -> bool {
+        let own = self.writes.family(family.id());
+        own.is_some_and(|own| self.writes.search(own, key).is_ok())
+    }
+
     /// Number of mutations.
     pub fn len(&self) -> usize {
         self.writes.batch.len()

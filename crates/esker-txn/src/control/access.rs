@@ -1,0 +1,143 @@
+//! What all transactions of a database share: the locks, and the writes that belong to no transaction but respect them.
+
+use std::sync::Arc;
+
+use esker::{ColumnFamily, Db, Error, Mutation, Result, WriteBatch, WriteOptions};
+use esker_env::Clock;
+
+use super::Control;
+use super::commit_locks::{CommitLocks, Needed};
+use super::locking::{Held, Locking};
+use super::tracking::Tracking;
+use crate::lock::{LockManager, LockSettings, TransactionId};
+
+/// The shared part of either kind.
+pub(crate) enum Access {
+    Locks(Arc<LockManager>),
+    Commits(Arc<CommitLocks>),
+}
+
+impl Access {
+    pub(crate) fn with_locks(settings: &LockSettings, clock: Arc<dyn Clock>) -> Result<Self> {
+        let manager = LockManager::new(settings.clone(), clock)?;
+        Ok(Self::Locks(Arc::new(manager)))
+    }
+
+    pub(crate) fn without_locks() -> Self {
+        Self::Commits(Arc::new(CommitLocks::new()))
+    }
+
+    /// The lock manager, of the kind that has one.
+    pub(crate) fn locks(&self) -> Option<&LockManager> {
+        match self {
+            Self::Locks(manager) => Some(manager),
+            Self::Commits(_) => None,
+        }
+    }
+
+    /// For a transaction.
+    pub(crate) fn control(&self, id: TransactionId) -> Control {
+        match self {
+            Self::Locks(manager) => Control::Locking(Locking::new(Arc::clone(manager), id)),
+            Self::Commits(locks) => Control::Tracking(Tracking::new(Arc::clone(locks))),
+        }
+    }
+
+    /// Writes one mutation of `family`, as the transaction `id`.
+    pub(crate) fn write_one(
+        &self,
+        db: &Db,
+        id: TransactionId,
+        family: &ColumnFamily,
+        mutation: Mutation<'_>,
+    ) -> Result<()> {
+        let options = WriteOptions::default();
+        match self {
+            Self::Locks(manager) => {
+                let mut held = Held::new(manager, id);
+                match mutation {
+                    Mutation::DeleteRange { start, end, .. } => held.lock_range(family, start, end)?,
+                    Mutation::Put { key, .. }
+                    | Mutation::Delete { key, .. }
+                    | Mutation::SingleDelete { key, .. }
+                    | Mutation::Merge { key, .. } => held.lock_key(family.id(), key)?,
+                    _ => {}
+                }
+                apply(db, family, mutation, &options)
+            }
+            Self::Commits(locks) => {
+                let mut needed = Needed::default();
+                needed.add_mutation(mutation);
+                let _guards = locks.lock(&mut needed);
+                apply(db, family, mutation, &options)
+            }
+        }
+    }
+
+    /// Writes a batch, as the transaction `id`.
+    pub(crate) fn write(
+        &self,
+        db: &Db,
+        id: TransactionId,
+        batch: &mut WriteBatch,
+        options: &WriteOptions,
+    ) -> Result<()> {
+        match self {
+            Self::Locks(manager) => {
+                let mut held = Held::new(manager, id);
+                lock_all(db, &mut held, batch)?;
+                db.write_with(batch, options)
+            }
+            Self::Commits(locks) => {
+                let mut needed = Needed::default();
+                for mutation in batch.mutations() {
+                    needed.add_mutation(mutation);
+                }
+                let _guards = locks.lock(&mut needed);
+                db.write_with(batch, options)
+            }
+        }
+    }
+}
+
+/// Locks what a batch writes, in the order of families and keys, so that batches don't wait for each other in a circle.
+fn lock_all(db: &Db, held: &mut Held<'_>, batch: &WriteBatch) -> Result<()> {
+    let target = |mutation| match mutation {
+        Mutation::DeleteRange { family, start, end } => Some((family, start, Some(end))),
+        Mutation::Put { family, key, .. }
+        | Mutation::Delete { family, key }
+        | Mutation::SingleDelete { family, key }
+        | Mutation::Merge { family, key, .. } => Some((family, key, None)),
+        _ => None,
+    };
+    let mut targets: Vec<_> = batch.mutations().filter_map(target).collect();
+    targets.sort_unstable();
+    targets.dedup();
+    for (family, start, end) in targets {
+        match end {
+            Some(end) => held.lock_range(&family_of(db, family)?, start, end)?,
+            None => held.lock_key(family, start)?,
+        }
+    }
+    Ok(())
+}
+
+/// The family with this number.
+fn family_of(db: &Db, id: u32) -> Result<ColumnFamily> {
+    let names = db.column_family_names();
+    let mut families = names.iter().filter_map(|name| db.column_family(name).ok());
+    families
+        .find(|family| family.id() == id)
+        .ok_or_else(|| Error::invalid(format!("there is no column family {id}")))
+}
+
+fn apply(db: &Db, family: &ColumnFamily, mutation: Mutation<'_>, options: &WriteOptions) -> Result<()> {
+    match mutation {
+        Mutation::Put { key, value, .. } => db.put_cf_with(family, key, value, options),
+        Mutation::Delete { key, .. } => db.delete_cf_with(family, key, options),
+        Mutation::SingleDelete { key, .. } => db.single_delete_cf_with(family, key, options),
+        Mutation::Merge { key, operand, .. } => db.merge_cf_with(family, key, operand, options),
+        Mutation::DeleteRange { start, end, .. } => db.delete_range_cf_with(family, start, end, options),
+        _ => Err(Error::bug("a mutation that no method makes")),
+    }
+}
