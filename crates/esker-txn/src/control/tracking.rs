@@ -42,6 +42,8 @@ pub(crate) struct Tracking {
     commit_locks: Arc<CommitLocks>,
     /// In order of time.
     entries: Vec<Tracked>,
+    /// How many of them have a meaning.
+    live: usize,
     /// Keys, one behind the other.
     keys: Vec<u8>,
     index: HashTable<usize>,
@@ -60,6 +62,7 @@ impl Tracking {
         Self {
             commit_locks,
             entries: Vec::new(),
+            live: 0,
             keys: Vec::new(),
             index: HashTable::new(),
             families: Vec::new(),
@@ -95,6 +98,7 @@ impl Tracking {
         self.index
             .insert_unique(hash, self.entries.len(), |&at| hash_of(entries, at));
         self.entries.push(entry);
+        self.live += 1;
         Ok(Acquired::New)
     }
 
@@ -114,6 +118,7 @@ impl Tracking {
             },
         };
         self.entries.push(entry);
+        self.live += 1;
         Ok(Acquired::New)
     }
 
@@ -153,7 +158,6 @@ impl Tracking {
         };
         while self.entries.len() > kept {
             self.forget(self.entries.len() - 1);
-            self.entries.pop();
         }
     }
 
@@ -162,11 +166,12 @@ impl Tracking {
     }
 
     pub(super) fn len(&self) -> usize {
-        self.entries.len()
+        self.live
     }
 
     pub(super) fn clear(&mut self) {
         self.entries.clear();
+        self.live = 0;
         self.keys.clear();
         self.index.clear();
         self.families.clear();
@@ -244,19 +249,31 @@ impl Tracking {
         self.index.find(hash, is_it).copied()
     }
 
-    /// The entry stays, without meaning, so that save points stay what they are.
+    /// The entry goes where it is the last; before a save point, and among others, it stays without meaning, so that save points
+    /// stay what they are.
     fn forget(&mut self, at: usize) {
+        let is_last = at + 1 == self.entries.len();
         let Some(entry) = self.entries.get_mut(at) else {
             return;
         };
         let place = std::mem::replace(&mut entry.place, Place::Forgotten);
+        self.live -= usize::from(!matches!(place, Place::Forgotten));
         if let Place::Key { hash, key } = place {
             if let Ok(found) = self.index.find_entry(hash, |&other| other == at) {
                 found.remove();
             }
-            if at + 1 == self.entries.len() {
+            if is_last {
                 self.keys.truncate(key.start);
             }
+        }
+        let kept = self.save_points.last().copied().unwrap_or(0);
+        while self.entries.len() > kept
+            && let Some(Tracked {
+                place: Place::Forgotten,
+                ..
+            }) = self.entries.last()
+        {
+            self.entries.pop();
         }
     }
 
