@@ -91,9 +91,11 @@ impl Db {
 
     /// Commits a batch that holds the same afterwards, so that it can be looked at or committed again.
     pub fn write_and_keep(&self, batch: &mut WriteBatch, options: &WriteOptions) -> Result<()> {
-        let (raw, result) = self.commit(std::mem::take(&mut batch.raw), options);
+        // An empty one stands in for it meanwhile, without an allocation.
+        let stand_in = SPARE.take().unwrap_or_default();
+        let (raw, result) = self.commit(std::mem::replace(&mut batch.raw, stand_in), options);
         if let Some(raw) = raw {
-            batch.raw = raw;
+            SPARE.set(Some(std::mem::replace(&mut batch.raw, raw)));
         }
         result
     }
