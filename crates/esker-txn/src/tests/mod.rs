@@ -1,4 +1,8 @@
 //! Tests of both kinds of databases: scenarios by the names of anomalies, histories of many threads, a bank, durable commits.
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test ends with the first surprise, in its helpers, too"
+)]
 
 mod bank;
 mod calls;
