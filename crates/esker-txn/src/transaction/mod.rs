@@ -246,7 +246,7 @@ impl Transaction {
         }
     }
 
-    /// Before something is written or read for update.
+    /// Before something is written or read for update. The caller [counts](Self::count).
     #[inline]
     fn protect_key(&mut self, family: &ColumnFamily, key: &[u8], mode: LockMode) -> Result<Acquired> {
         self.check_active()?;
@@ -257,7 +257,6 @@ impl Transaction {
         let acquired = self.control.protect_key(&self.db, family, key, mode, since)?;
         // Behind the wait, so that what was committed meanwhile is no conflict.
         self.need_snapshot();
-        self.count();
         Ok(acquired)
     }
 

@@ -138,7 +138,10 @@ impl Transaction {
         let acquired = self.protect_key(family, key, mode)?;
         let value = self.writes.get(&self.db, family, key, &self.reads);
         match value {
-            Ok(_) => self.fetched.push(family.id(), key, acquired),
+            Ok(_) => {
+                self.fetched.push(family.id(), key, acquired);
+                self.count();
+            }
             Err(_) => self.give_back_key(family, key, acquired),
         }
         value
@@ -175,6 +178,7 @@ impl Transaction {
     pub fn lock_key(&mut self, family: &ColumnFamily, key: &[u8], mode: LockMode) -> Result<()> {
         let acquired = self.protect_key(family, key, mode)?;
         self.fetched.push(family.id(), key, acquired);
+        self.count();
         Ok(())
     }
 

@@ -68,6 +68,10 @@ impl Writes {
     /// Adds a mutation to the batch alone; gives its offset.
     pub(super) fn push(&mut self, mutation: Mutation<'_>, bytes_max: usize) -> Result<usize> {
         let offset = self.batch.size_bytes();
+        // Far from the limit, as nearly always, nothing has to be taken back.
+        if bytes_at_most(mutation) <= bytes_max.saturating_sub(offset) {
+            return self.batch.push(mutation).map(|()| offset);
+        }
         self.batch.set_save_point();
         let pushed = self
             .batch
@@ -273,6 +277,18 @@ impl Writes {
             + self.save_points.capacity() * size_of::<u32>()
             + families
     }
+}
+
+/// A mutation takes no more bytes of a batch than this: its parts, and a few for what they are and how long.
+#[inline]
+fn bytes_at_most(mutation: Mutation<'_>) -> usize {
+    let value = match mutation {
+        Mutation::Put { value, .. } => value.len(),
+        Mutation::Merge { operand, .. } => operand.len(),
+        Mutation::DeleteRange { end, .. } => end.len(),
+        _ => 0,
+    };
+    key_of(mutation).len() + value + 32
 }
 
 /// The key, or the start of the range.
