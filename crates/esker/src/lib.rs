@@ -59,7 +59,8 @@ pub mod wal;
 
 pub use db::{
     CheckpointOptions, CheckpointSummary, ColumnFamily, Db, IngestOptions, IngestSummary, Iter, LevelStats,
-    Mutation, Opener, PROPERTIES, RecoveryReport, Stats, TableFileSummary, TableFileWriter, WriteBatch,
+    Mutation, Opener, PROPERTIES, Prepared, RecoveryReport, Stats, TableFileSummary, TableFileWriter,
+    WriteBatch,
 };
 pub use error::{Error, ErrorKind, Result};
 pub use esker_env::IoMode;

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use esker::batch::{RawBatch, fuzz_decode};
+use esker::batch::{RawBatch, StepKind, fuzz_decode};
 use esker::blob::{BlobPointer, BlobWriter, FUZZ_IDS, fuzz_file};
 use esker::key::{ValueKind, internal_key};
 use esker::sstable::{
@@ -77,11 +77,17 @@ fn batch_seeds() -> Seeds {
     let whole = every_kind.as_bytes().to_vec();
     let mut miscounted = whole.clone();
     miscounted[8] += 1;
+    let mut prepare = every_kind.clone();
+    prepare.make_step(StepKind::Prepare, b"xid").expect("a name");
+    let mut roll_back = RawBatch::default();
+    roll_back.make_step(StepKind::RollBack, b"xid").expect("a name");
     vec![
         ("empty", RawBatch::default().as_bytes().to_vec()),
         ("cut", whole[..whole.len() - 3].to_vec()),
         ("miscounted", miscounted),
         ("every_kind", whole),
+        ("prepare", prepare.as_bytes().to_vec()),
+        ("roll_back", roll_back.as_bytes().to_vec()),
     ]
 }
 
@@ -101,7 +107,9 @@ fn batches() {
             ("empty", true),
             ("cut", false),
             ("miscounted", false),
-            ("every_kind", true)
+            ("every_kind", true),
+            ("prepare", true),
+            ("roll_back", true)
         ]
     );
 }

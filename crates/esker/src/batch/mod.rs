@@ -1,16 +1,18 @@
 //! WRITE 1: an atomic group of mutations, encoded as it goes into the WAL.
 //!
 //! ```text
-//! sequence u64 | count u32 | entry *
+//! sequence u56 | kind u8 | count u32 | entry * | [name | length of the name u16]
 //! entry = tag u8 (kind, plus 0x80 if a column family id follows) | [family varint] | key slice | [value slice]
 //! ```
 //! A slice is a varint length and the bytes. Delete and single delete have no value; a range delete's key is the
 //! start of the range and its value the end (exclusive). The sequence is that of the first entry; each entry takes
-//! the next one.
+//! the next one. Kind and name make the batch a step of a two-phase commit (`step.rs`); a plain one has kind 0 and no name.
 
 mod fuzz;
+mod step;
 
 pub use fuzz::fuzz_decode;
+pub use step::{NAME_LEN_MAX, StepKind, is_carried};
 
 use crate::codec::{put_slice, put_varint, take_slice, take_u8, take_varint32};
 use crate::error::{Error, Result};
@@ -24,6 +26,9 @@ pub const DEFAULT_COLUMN_FAMILY: u32 = 0;
 
 const FAMILY_FLAG: u8 = 0x80;
 
+/// Bytes of the sequence number; sequence numbers are below 2^56, as internal keys hold no more.
+const SEQUENCE_LEN: usize = 7;
+
 /// The largest batch, in bytes (what a WAL record can carry).
 pub const BATCH_LEN_MAX: usize = u32::MAX as usize - HEADER_LEN;
 
@@ -33,6 +38,8 @@ pub struct RawBatch {
     bytes: Vec<u8>,
     /// Whether an entry may name a family other than the default one.
     names_families: bool,
+    /// Bytes behind the last entry: those of the name.
+    name_len: usize,
 }
 
 impl Default for RawBatch {
@@ -40,6 +47,7 @@ impl Default for RawBatch {
         Self {
             bytes: vec![0; HEADER_LEN],
             names_families: false,
+            name_len: 0,
         }
     }
 }
@@ -66,7 +74,8 @@ pub struct Entry<'a> {
 }
 
 impl RawBatch {
-    /// Takes encoded bytes as they are found in the WAL; checks the header only.
+    /// Takes encoded bytes as they are found in the WAL; checks the header and the name only. `Unsupported` if the kind is of
+    /// a later version.
     pub fn from_bytes(bytes: Vec<u8>) -> Result<Self> {
         if bytes.len() < HEADER_LEN {
             return Err(Error::corruption(format!(
@@ -74,10 +83,13 @@ impl RawBatch {
                 bytes.len()
             )));
         }
-        Ok(Self {
+        let mut batch = Self {
             bytes,
             names_families: true,
-        })
+            name_len: 0,
+        };
+        batch.find_name()?;
+        Ok(batch)
     }
 
     /// Empties it; keeps its memory.
@@ -85,6 +97,7 @@ impl RawBatch {
         self.bytes.truncate(HEADER_LEN);
         self.bytes[..HEADER_LEN].fill(0);
         self.names_families = false;
+        self.name_len = 0;
     }
 
     /// Whether an entry may name a family other than the default one; false is certain.
@@ -114,18 +127,19 @@ impl RawBatch {
     #[inline]
     pub fn sequence(&self) -> Sequence {
         let mut sequence = [0; 8];
-        sequence.copy_from_slice(&self.bytes[..8]);
+        sequence[..SEQUENCE_LEN].copy_from_slice(&self.bytes[..SEQUENCE_LEN]);
         u64::from_le_bytes(sequence)
     }
 
     /// Sets the sequence number of its first entry.
     #[inline]
     pub fn set_sequence(&mut self, sequence: Sequence) {
-        self.bytes[..8].copy_from_slice(&sequence.to_le_bytes());
+        self.bytes[..SEQUENCE_LEN].copy_from_slice(&sequence.to_le_bytes()[..SEQUENCE_LEN]);
     }
 
     /// Adds a mutation; refuses keys, values and batches past their limits and leaves the batch as it was.
     pub fn push(&mut self, family: u32, kind: ValueKind, key: &[u8], value: &[u8]) -> Result<()> {
+        debug_assert!(self.name_len == 0, "a mutation behind the name of a step");
         if key.len() > KEY_LEN_MAX || (kind == ValueKind::RangeDelete && value.len() > KEY_LEN_MAX) {
             let len = if key.len() > KEY_LEN_MAX {
                 key.len()
@@ -174,7 +188,7 @@ impl RawBatch {
         }
         let count = self.count() + other.count();
         self.names_families |= other.names_families;
-        self.bytes.extend_from_slice(&other.bytes[HEADER_LEN..]);
+        self.bytes.extend_from_slice(other.entries());
         self.bytes[8..HEADER_LEN].copy_from_slice(&count.to_le_bytes());
         Ok(())
     }
@@ -200,7 +214,7 @@ impl RawBatch {
     /// is none, or one that nobody pushed.
     #[inline]
     pub fn entry_at(&self, offset: usize) -> Option<Entry<'_>> {
-        let rest = self.bytes.get(offset.max(HEADER_LEN)..)?;
+        let rest = self.entries().get(offset.max(HEADER_LEN) - HEADER_LEN..)?;
         Entries { rest, left: 1 }.decode()
     }
 
@@ -208,9 +222,15 @@ impl RawBatch {
     #[inline]
     pub fn iter(&self) -> Entries<'_> {
         Entries {
-            rest: &self.bytes[HEADER_LEN..],
+            rest: self.entries(),
             left: self.count(),
         }
+    }
+
+    /// The encoding of the mutations.
+    #[inline]
+    fn entries(&self) -> &[u8] {
+        &self.bytes[HEADER_LEN..self.bytes.len() - self.name_len]
     }
 }
 

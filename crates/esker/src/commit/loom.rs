@@ -90,7 +90,8 @@ impl CommitTarget for Target {
         Ok(())
     }
 
-    fn apply(&self, log: &mut Log, batch: &RawBatch) -> Result<()> {
+    fn apply(&self, log: &mut Log, request: &mut Request) -> Result<()> {
+        let batch = &request.batch;
         log.applied.push((batch.sequence(), key(batch)));
         self.applied.fetch_add(1, Ordering::Relaxed);
         Ok(())
@@ -135,6 +136,7 @@ impl Model {
         batch.push(0, ValueKind::Put, key, b"").expect("a small row");
         let request = Request {
             batch,
+            prepared: None,
             durability: Durability::Buffered,
             no_wait: false,
         };

@@ -23,7 +23,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::batch::RawBatch;
+use crate::batch::{RawBatch, StepKind};
 use crate::error::{Error, Result};
 use crate::key::Sequence;
 use crate::options::Durability;
@@ -36,12 +36,39 @@ pub const GROUP_BYTES_MAX: usize = if cfg!(loom) { 1 } else { 1 << 20 };
 /// One writer's request, as the target sees it.
 #[derive(Debug)]
 pub struct Request {
-    /// What to write.
+    /// What to write: a batch, or a step of a two-phase commit.
     pub batch: RawBatch,
+    /// What was prepared before, in the step that commits it.
+    pub prepared: Option<Arc<RawBatch>>,
     /// How safe it must be when the writer returns.
     pub durability: Durability,
     /// Whether the writer prefers an error to waiting for background work.
     pub no_wait: bool,
+}
+
+impl Request {
+    /// Rows that it commits, each of which takes a sequence number.
+    #[inline]
+    pub fn rows(&self) -> u64 {
+        match self.batch.kind() {
+            StepKind::Batch => u64::from(self.batch.count()),
+            StepKind::Commit => {
+                let prepared = self.prepared.as_ref().map_or(0, |prepared| prepared.count());
+                u64::from(prepared) + u64::from(self.batch.count())
+            }
+            StepKind::Prepare | StepKind::Carried | StepKind::RollBack => 0,
+        }
+    }
+
+    /// Bytes that memtables and log come to hold.
+    #[inline]
+    pub fn bytes(&self) -> usize {
+        let prepared = self
+            .prepared
+            .as_ref()
+            .map_or(0, |prepared| prepared.as_bytes().len());
+        self.batch.as_bytes().len() + prepared
+    }
 }
 
 /// What the pipeline needs of a database; narrow, so that the pipeline is tested without one.
@@ -55,8 +82,9 @@ pub trait CommitTarget: Send + Sync {
     fn check(&self, token: &mut Self::Token, request: &Request) -> Result<()>;
     /// Appends the group to the log, and syncs it if a member asks for that.
     fn log(&self, token: &mut Self::Token, group: &[Request]) -> Result<()>;
-    /// Inserts a logged batch into the memtables. Must not fail half-way for a checked batch.
-    fn apply(&self, token: &mut Self::Token, batch: &RawBatch) -> Result<()>;
+    /// Inserts a logged batch into the memtables, or does what the step says. Must not fail half-way for a checked batch.
+    /// May keep the batch of a request, and leave an empty one.
+    fn apply(&self, token: &mut Self::Token, request: &mut Request) -> Result<()>;
     /// The last sequence number handed out.
     fn last_sequence(&self, token: &Self::Token) -> Sequence;
     /// Makes everything up to `sequence` visible.
@@ -184,33 +212,38 @@ impl<T: CommitTarget> Pipeline<T> {
     fn run(&self, target: &T, group: &mut [Request], results: &mut [Result<()>]) {
         let mut token = self.token.lock();
         let token = &mut *token;
-        let bytes = group.iter().map(|request| request.batch.as_bytes().len()).sum();
+        let bytes = group.iter().map(Request::bytes).sum();
         let no_wait = group.iter().all(|request| request.no_wait);
         let mut outcome = target.make_room(token, bytes, no_wait);
         let before = target.last_sequence(token);
         let mut last = before;
+        // Steps that take no sequence numbers are logged all the same.
+        let mut accepted = false;
         if outcome.is_ok() {
             for (request, result) in group.iter_mut().zip(results.iter_mut()) {
                 *result = target.check(token, request);
                 if result.is_ok() {
                     request.batch.set_sequence(last + 1);
-                    last += u64::from(request.batch.count());
+                    last += request.rows();
+                    accepted = true;
                 } else {
                     // An unsequenced batch is neither logged nor applied.
                     request.batch.set_sequence(0);
                 }
             }
-            if last > before {
+            if accepted {
                 outcome = target.log(token, group);
             }
         }
-        if outcome.is_ok() && last > before {
-            for (request, result) in group.iter().zip(results.iter_mut()) {
+        if outcome.is_ok() && accepted {
+            for (request, result) in group.iter_mut().zip(results.iter_mut()) {
                 if request.batch.sequence() != 0 {
-                    *result = target.apply(token, &request.batch);
+                    *result = target.apply(token, request);
                 }
             }
-            target.publish(token, last);
+            if last > before {
+                target.publish(token, last);
+            }
         }
         if let Err(error) = outcome {
             for result in results.iter_mut().filter(|result| result.is_ok()) {
@@ -266,7 +299,8 @@ mod tests {
             Ok(())
         }
 
-        fn apply(&self, log: &mut Log, batch: &RawBatch) -> Result<()> {
+        fn apply(&self, log: &mut Log, request: &mut Request) -> Result<()> {
+            let batch = &request.batch;
             for (i, entry) in batch.iter().enumerate() {
                 log.applied
                     .push((batch.sequence() + i as u64, entry?.key.to_vec()));
@@ -292,9 +326,27 @@ mod tests {
         batch.push(0, ValueKind::Put, key, b"v").unwrap();
         Request {
             batch,
+            prepared: None,
             durability: Durability::Buffered,
             no_wait: false,
         }
+    }
+
+    #[test]
+    fn a_step_without_rows_is_logged_and_takes_no_sequence() {
+        let pipeline = Pipeline::<Target>::new(Log::default());
+        let target = Target::default();
+        let mut prepare = request(b"a");
+        prepare.batch.make_step(StepKind::Prepare, b"name").unwrap();
+        let (batch, result) = pipeline.commit(&target, prepare);
+        result.unwrap();
+        assert_eq!(target.published.load(Ordering::SeqCst), 0);
+        let mut commit = request(b"b");
+        commit.batch.make_step(StepKind::Commit, b"name").unwrap();
+        commit.prepared = batch.map(Arc::new);
+        pipeline.commit(&target, commit).1.unwrap();
+        assert_eq!(target.published.load(Ordering::SeqCst), 2);
+        pipeline.exclusive(|log| assert_eq!(log.groups, [[(1, 1)], [(1, 1)]]));
     }
 
     #[test]

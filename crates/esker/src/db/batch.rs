@@ -49,7 +49,7 @@ pub enum Mutation<'a> {
 }
 
 impl<'a> Mutation<'a> {
-    fn of(entry: Entry<'a>) -> Option<Self> {
+    pub(super) fn of(entry: Entry<'a>) -> Option<Self> {
         let Entry {
             family,
             kind,

@@ -7,7 +7,8 @@
 //!    it changes or vanishes any more: what is appended later lies behind. This is all that a writer may wait for. No
 //!    segment is ended: each takes the room that was preallocated for it until its memtables are flushed.
 //! 3. The part of the WAL that some pinned memtable needs is copied; or, where that is too much or part of the memtables
-//!    was never logged, the memtables were sealed in step 2 and are written into tables of the copy. Tables and blob files
+//!    was never logged, the memtables were sealed in step 2 and are written into tables of the copy, and only the last
+//!    segment is copied, if batches are prepared: it begins with them. Tables and blob files
 //!    are linked, as they never change; a WAL segment may be overwritten when it is used again, so it is not.
 //! 4. A manifest is written that says what the views hold. A family's log number is the oldest segment of its memtables,
 //!    so that recovery of the copy finds in the WAL exactly the rows that its tables lack.
@@ -36,7 +37,8 @@ use crate::version::{Family, FileKind, VersionEdit, VersionState, View};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CheckpointOptions {
     /// Bytes of the write-ahead log that are copied at most. Where more would have to be, what memtables hold is written
-    /// into tables of the copy instead; 0 always does that. Default: 64 MiB.
+    /// into tables of the copy instead; 0 always does that. The last segment is copied in any case while batches are
+    /// [prepared](crate::Db::prepare), as they are nowhere else. Default: 64 MiB.
     pub wal_bytes_max: u64,
 }
 
@@ -111,7 +113,7 @@ struct Point {
     families: Vec<Pinned>,
     /// The segment that was written to.
     wal_number: u64,
-    /// Whether memtables are sealed and are to be written into tables, so that no segment is needed.
+    /// Whether memtables are sealed and are to be written into tables, so that no segment is needed for their rows.
     without_wal: bool,
     /// Segments that are needed, and how many of their bytes.
     segments: Vec<(u64, u64)>,
@@ -185,12 +187,19 @@ impl Core {
                 family: Arc::clone(family),
             })
             .collect();
-        let oldest = families
-            .iter()
-            .filter_map(|pinned| oldest_wal(&pinned.view))
-            .min();
+        let mut oldest = match without_wal {
+            true => None,
+            false => families
+                .iter()
+                .filter_map(|pinned| oldest_wal(&pinned.view))
+                .min(),
+        };
+        // All that is prepared is in the last segment.
+        if self.prepared.lock().is_logged() {
+            oldest = oldest.or(Some(token.wal_number));
+        }
         let mut segments = self.wal.live();
-        segments.retain(|&(number, _)| !without_wal && oldest.is_some_and(|oldest| number >= oldest));
+        segments.retain(|&(number, _)| oldest.is_some_and(|oldest| number >= oldest));
         if let Some((number, bytes)) = segments.last_mut()
             && let Some(wal) = token.wal.as_ref().filter(|wal| wal.id().number == *number)
         {

@@ -13,6 +13,7 @@ use esker_env::{Env, FileLock};
 use super::edits::Manifest;
 use super::health::Health;
 use super::jobs::Running;
+use super::prepared::PreparedSet;
 use super::write::Token;
 use crate::background::{FlushProgress, Scheduler};
 use crate::batch::DEFAULT_COLUMN_FAMILY;
@@ -86,6 +87,8 @@ pub(super) struct Core {
     pub wal_rotation: Mutex<()>,
     /// Complete segments that were never synced; a `Sync` write syncs them first.
     pub wal_unsynced: Mutex<Vec<WalWriter>>,
+    /// Changed as the log says: by the leader (`prepared.rs`).
+    pub prepared: Mutex<PreparedSet>,
     pub tables: Arc<Tables>,
     pub graveyard: Arc<Graveyard>,
     pub arena_pool: Arc<MemtableArenaPool>,
@@ -195,7 +198,8 @@ impl Core {
             reserved.min(self.memtables_bytes_limit())
         };
         // Memtables grow into the free chunks of the pool first.
-        let taken = held.max(reserved) + table_bytes + self.wal_memory_bytes();
+        let prepared_bytes = self.prepared.lock().bytes();
+        let taken = held.max(reserved) + table_bytes + self.wal_memory_bytes() + prepared_bytes;
         let capacity = budget.saturating_sub(taken).max(budget / 16);
         self.tables.block_cache().set_capacity(capacity);
     }

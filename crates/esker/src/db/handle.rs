@@ -291,6 +291,7 @@ impl Db {
         let (count, bytes) = (batch.count(), batch.as_bytes().len());
         let request = Request {
             batch,
+            prepared: None,
             durability,
             no_wait: options.no_wait,
         };

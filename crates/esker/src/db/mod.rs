@@ -2,7 +2,8 @@
 //!
 //! - [`open`](Db::open) → `folder.rs` (what is in it, its lock), `open.rs` (manifest, parts, threads),
 //!   `recover.rs` (WAL replay), `kept_aside.rs` (what it found damaged), `read_only.rs` (beside a process that writes)
-//! - a write → `write.rs` (what the commit pipeline does here)
+//! - a write → `write.rs` (what the commit pipeline does here), `log.rs` (the segments of the log)
+//! - a two-phase commit → `two_phase.rs`, of what `prepared.rs` holds
 //! - a read → `read.rs`, `iterator.rs`
 //! - background work → `jobs.rs` (which job, and what its result means)
 //! - column families → `families.rs`; flush, compaction and pauses by hand → `manual.rs`
@@ -23,15 +24,18 @@ mod ingest;
 mod iterator;
 mod jobs;
 mod kept_aside;
+mod log;
 mod manual;
 mod new_folder;
 mod open;
+mod prepared;
 mod properties;
 mod read;
 mod read_only;
 mod recover;
 mod table_file;
 mod tune;
+mod two_phase;
 mod write;
 
 pub use self::batch::{Mutation, WriteBatch};
@@ -44,3 +48,4 @@ pub use iterator::Iter;
 pub use open::Opener;
 pub use properties::{LevelStats, PROPERTIES, Stats};
 pub use table_file::{TableFileSummary, TableFileWriter};
+pub use two_phase::Prepared;

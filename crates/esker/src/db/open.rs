@@ -238,7 +238,9 @@ fn assemble(parts: Parts) -> Result<Core> {
         Manifest::read_only(Arc::clone(&env.fs), dir.clone(), state.clone())
     } else {
         wal_number = new_number();
-        wal = Some(segments.start(wal_number)?);
+        let carried = recovered.prepared.all();
+        let records: Vec<&[u8]> = carried.iter().map(|batch| batch.as_bytes()).collect();
+        wal = Some(segments.start(wal_number, &records)?);
         for family in state.families().map(|family| family.id).collect::<Vec<_>>() {
             let mut edit = VersionEdit::of(family);
             edit.log_number = Some(wal_number);
@@ -313,6 +315,7 @@ fn assemble(parts: Parts) -> Result<Core> {
         wal: segments,
         wal_rotation: Mutex::new(()),
         wal_unsynced: Mutex::new(Vec::new()),
+        prepared: Mutex::new(recovered.prepared),
         tables,
         graveyard: Arc::new(Graveyard::default()),
         arena_pool,

@@ -4,6 +4,9 @@
 //! crash before that leaves orphaned tables, which the next open removes, and the WAL as it was.
 //!
 //! Which records count: a family's rows in segments below its log number are in SSTables already and are skipped.
+//! The rows of a prepared batch count as rows of the segment in which it was committed; that segment holds the batch, too
+//! (`log.rs`).
+//!
 //! Replay stops at the first damage (`PointInTime`), refuses it (`Absolute`) or goes on behind it (`SkipCorrupt`).
 //! A torn end behind which nothing was logged is no damage: it was never acknowledged as durable. Segments with damage are
 //! kept aside (`kept_aside.rs`).
@@ -16,7 +19,8 @@ use std::sync::atomic::AtomicU64;
 use esker_env::{Env, IoMode};
 
 use super::core::RecoveryReport;
-use crate::batch::RawBatch;
+use super::prepared::PreparedSet;
+use crate::batch::{RawBatch, StepKind, is_carried};
 use crate::error::{Error, ErrorKind, Result};
 use crate::flush;
 use crate::key::Sequence;
@@ -46,6 +50,8 @@ pub(super) struct Recovered {
     pub last_sequence: Sequence,
     /// New files of level 0 by family, oldest first.
     pub files: BTreeMap<u32, Written>,
+    /// What was prepared and not resolved.
+    pub prepared: PreparedSet,
     /// Rows that stay in memory: only when opened read-only.
     pub memtables: BTreeMap<u32, Arc<Memtable>>,
     pub report: RecoveryReport,
@@ -66,7 +72,10 @@ pub(super) fn replay(context: &Context<'_>) -> Result<Recovered> {
             After::GoOn => false,
             After::Stop => true,
             // Where writing ended, a torn end is no damage.
-            After::Unfinished => replay.any_record(later)?,
+            After::Unfinished if replay.any_record(later)? => true,
+            // Nothing was logged behind it. What a later segment carried over is here, unless the power cut that took it
+            // took writes from before it was prepared, too.
+            After::Unfinished => break,
         };
         if stop {
             // What lies behind is not part of the database any more, but kept for whoever wants to look.
@@ -144,7 +153,7 @@ impl Replay<'_> {
         let mut reader = self.reader(number)?;
         while let Some(record) = reader.next()? {
             match self.apply(record.payload.to_vec(), number) {
-                Ok(()) => self.recovered.report.batches += 1,
+                Ok(()) => self.recovered.report.batches += u64::from(!is_carried(record.payload)),
                 Err(error) if error.kind() != ErrorKind::Corruption || mode == RecoveryMode::Absolute => {
                     return Err(error.in_file(&path));
                 }
@@ -178,11 +187,14 @@ impl Replay<'_> {
         }
     }
 
-    /// Whether any of these segments holds a record.
+    /// Whether any of these segments holds a record that is not carried over from the one before.
     fn any_record(&self, segments: &[u64]) -> Result<bool> {
         for &number in segments {
-            if self.reader(number)?.next()?.is_some() {
-                return Ok(true);
+            let mut reader = self.reader(number)?;
+            while let Some(record) = reader.next()? {
+                if !is_carried(record.payload) {
+                    return Ok(true);
+                }
             }
         }
         Ok(false)
@@ -221,7 +233,41 @@ impl Replay<'_> {
         for entry in batch.iter() {
             entry?;
         }
-        let mut sequence = batch.sequence();
+        let sequence = batch.sequence();
+        let mut rows = 0;
+        match batch.kind() {
+            StepKind::Batch => rows = self.insert(sequence, &batch, segment)?,
+            StepKind::Prepare | StepKind::Carried => self.recovered.prepared.add(batch),
+            StepKind::Commit => {
+                let prepared = self.resolve(&batch)?;
+                rows = self.insert(sequence, &prepared, segment)?;
+                rows += self.insert(sequence.saturating_add(rows), &batch, segment)?;
+            }
+            StepKind::RollBack => drop(self.resolve(&batch)?),
+        }
+        let last = sequence.saturating_add(rows).saturating_sub(1);
+        self.recovered.last_sequence = self.recovered.last_sequence.max(last);
+        if !self.context.options.read_only {
+            self.flush_full()?;
+        }
+        Ok(())
+    }
+
+    /// What was prepared under the name of the step that resolves it.
+    fn resolve(&mut self, step: &RawBatch) -> Result<Arc<RawBatch>> {
+        let name = step.name();
+        let prepared = self.recovered.prepared.take(name).map_err(|_| {
+            Error::corruption(format!(
+                "'{}' is committed or rolled back, and was not prepared",
+                name.escape_ascii()
+            ))
+        })?;
+        self.recovered.prepared.remove(name);
+        Ok(prepared)
+    }
+
+    /// Inserts a batch whose first row is `sequence`; gives the number of its rows.
+    fn insert(&mut self, mut sequence: Sequence, batch: &RawBatch, segment: u64) -> Result<u64> {
         for entry in batch.iter() {
             let entry = entry?;
             let needed = self
@@ -235,11 +281,7 @@ impl Replay<'_> {
             }
             sequence += 1;
         }
-        self.recovered.last_sequence = self.recovered.last_sequence.max(sequence.saturating_sub(1));
-        if !self.context.options.read_only {
-            self.flush_full()?;
-        }
-        Ok(())
+        Ok(u64::from(batch.count()))
     }
 
     fn memtable(&mut self, family: u32) -> Result<&Arc<Memtable>> {

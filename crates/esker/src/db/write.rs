@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::core::{Core, Families};
-use crate::batch::{DEFAULT_COLUMN_FAMILY, RawBatch};
+use crate::batch::{DEFAULT_COLUMN_FAMILY, RawBatch, StepKind};
 use crate::commit::{CommitTarget, Request};
 use crate::error::{Error, ErrorKind, Result};
 use crate::key::Sequence;
@@ -124,8 +124,47 @@ impl CommitTarget for Core {
         Ok(())
     }
 
-    fn apply(&self, token: &mut Token, batch: &RawBatch) -> Result<()> {
-        let mut sequence = batch.sequence();
+    fn apply(&self, token: &mut Token, request: &mut Request) -> Result<()> {
+        let sequence = request.batch.sequence();
+        match request.batch.kind() {
+            StepKind::Batch => return self.insert(token, sequence, &request.batch),
+            StepKind::Prepare | StepKind::Carried => {
+                self.prepared.lock().add(std::mem::take(&mut request.batch));
+            }
+            StepKind::Commit => {
+                let mut rows = 0;
+                if let Some(prepared) = &request.prepared {
+                    self.insert(token, sequence, prepared)?;
+                    rows = u64::from(prepared.count());
+                }
+                self.insert(token, sequence + rows, &request.batch)?;
+                self.prepared.lock().remove(request.batch.name());
+            }
+            StepKind::RollBack => self.prepared.lock().remove(request.batch.name()),
+        }
+        Ok(())
+    }
+
+    fn last_sequence(&self, token: &Token) -> Sequence {
+        token.last_sequence
+    }
+
+    fn publish(&self, token: &mut Token, sequence: Sequence) {
+        token.last_sequence = sequence;
+        self.published.advance(sequence);
+        self.metrics.commit_groups.add(1);
+    }
+}
+
+fn note_full(full: &mut Vec<Arc<Family>>, family: &Arc<Family>) {
+    if !full.iter().any(|known| known.id == family.id) {
+        full.push(Arc::clone(family));
+    }
+}
+
+impl Core {
+    /// Inserts a logged batch, whose first row is `sequence`, into the memtables.
+    fn insert(&self, token: &mut Token, mut sequence: Sequence, batch: &RawBatch) -> Result<()> {
         if !batch.names_families() {
             let family = &token.families.default;
             let view = family.view();
@@ -153,15 +192,21 @@ impl CommitTarget for Core {
             let entry = entry?;
             let family = match &last {
                 Some(family) if family.id == entry.family => family,
-                _ => {
-                    let Some(family) = token.families.get(entry.family) else {
+                _ => match token.families.get(entry.family) {
+                    Some(family) => last.insert(Arc::clone(family)),
+                    // The family was dropped after the batch was prepared. Its rows have their numbers all the same, as
+                    // recovery gives them.
+                    None if batch.kind() == StepKind::Carried => {
+                        sequence += 1;
+                        continue;
+                    }
+                    None => {
                         return Err(Error::bug(format!(
                             "column family {} was checked, and is gone",
                             entry.family
                         )));
-                    };
-                    last.insert(Arc::clone(family))
-                }
+                    }
+                },
             };
             let view = family.view();
             view.active.note_wal(token.wal_number);
@@ -176,24 +221,6 @@ impl CommitTarget for Core {
         Ok(())
     }
 
-    fn last_sequence(&self, token: &Token) -> Sequence {
-        token.last_sequence
-    }
-
-    fn publish(&self, token: &mut Token, sequence: Sequence) {
-        token.last_sequence = sequence;
-        self.published.advance(sequence);
-        self.metrics.commit_groups.add(1);
-    }
-}
-
-fn note_full(full: &mut Vec<Arc<Family>>, family: &Arc<Family>) {
-    if !full.iter().any(|known| known.id == family.id) {
-        full.push(Arc::clone(family));
-    }
-}
-
-impl Core {
     /// Yields the processor now and then while others read from the device. A reader whose block has arrived has work for
     /// some microseconds, and would wait for milliseconds behind a writer that never sleeps.
     fn let_readers(&self, token: &mut Token, bytes: usize) {
@@ -299,16 +326,20 @@ impl Core {
         if token
             .wal
             .as_ref()
-            .is_some_and(|wal| wal.len() >= self.options.wal_segment_bytes)
+            .is_some_and(|wal| is_full(wal, self.options.wal_segment_bytes))
         {
             self.rotate_wal(token)?;
         }
-        if self.wal.live_bytes() > self.options.wal_bytes_resolved()
-            && let Some(family) = oldest_unflushed(&token.families)
-            && !family.view().active.table.is_empty()
-        {
-            self.wait_for_memtable(&family, no_wait)?;
-            self.seal(token, &family)?;
+        if self.wal.own_bytes() > self.options.wal_bytes_resolved() {
+            match oldest_unflushed(&token.families) {
+                Some(family) if !family.view().active.table.is_empty() => {
+                    self.wait_for_memtable(&family, no_wait)?;
+                    self.seal(token, &family)?;
+                }
+                // What is sealed is being flushed.
+                Some(_) => {}
+                None => self.let_log_go()?,
+            }
         }
         Ok(())
     }
@@ -336,111 +367,8 @@ impl Core {
         Ok(())
     }
 
-    fn replace_active(&self, wal_number: u64, family: &Family) {
+    pub(super) fn replace_active(&self, wal_number: u64, family: &Family) {
         family.replace_active(buffer(&family.options(), &self.arena_pool, wal_number));
-    }
-
-    /// Ends the current WAL segment, unless nothing was written to it, and starts the next.
-    pub fn rotate_wal(&self, token: &mut Token) -> Result<()> {
-        match &token.wal {
-            None => return Ok(()),
-            Some(wal) if wal.records() == 0 => return Ok(()),
-            Some(_) => {}
-        }
-        self.start_segment(token)
-    }
-
-    /// Starts a segment; the one before waits for its sync, if it is still whole.
-    fn start_segment(&self, token: &mut Token) -> Result<()> {
-        let number = self.new_file_number();
-        let next = {
-            let _rotation = self.wal_rotation.lock();
-            self.wal.start(number)?
-        };
-        token.wal_number = number;
-        if let Some(mut old) = token.wal.replace(next) {
-            self.wal.set_bytes(old.id().number, old.len());
-            if let Err(error) = old.seal() {
-                let next = token.wal.replace(old);
-                let error = self.break_segment(token, error);
-                token.wal = next;
-                return Err(error);
-            }
-            // With the mark of its end.
-            self.wal.set_bytes(old.id().number, old.len());
-            self.wal_unsynced.lock().push(old);
-        }
-        Ok(())
-    }
-
-    /// Makes everything logged so far durable. A failed sync is final: nobody knows what the device holds.
-    pub fn sync_wal(&self, token: &mut Token) -> Result<()> {
-        if token.wal_broken {
-            self.leave_broken_segment(token, false)?;
-        }
-        self.sync_closed_wal()?;
-        if let Some(wal) = &mut token.wal {
-            wal.sync().map_err(|error| self.health.fail(&error))?;
-        }
-        self.metrics.wal_syncs.add(1);
-        Ok(())
-    }
-
-    /// Makes the segments durable that are not written to any more.
-    pub fn sync_closed_wal(&self) -> Result<()> {
-        let mut unsynced = self.wal_unsynced.lock();
-        for segment in unsynced.iter_mut() {
-            segment.sync().map_err(|error| self.health.fail(&error))?;
-        }
-        for segment in unsynced.drain(..) {
-            self.wal.hand_back(segment);
-        }
-        Ok(())
-    }
-
-    /// Ends the current segment, whose append has failed with `error`; gives the error for the writer. What the file
-    /// may hold of what was refused is cut off, as it must not come back with a restart. The rest is made durable: else
-    /// a power cut between the flushes that follow could take a batch from one family and leave it in another.
-    #[cold]
-    fn break_segment(&self, token: &mut Token, error: Error) -> Error {
-        token.wal_broken = true;
-        match token.wal.take().map(|mut torn| torn.finish(true)) {
-            Some(Err(failure)) => self.health.fail(&failure),
-            _ => error,
-        }
-    }
-
-    /// After a failed append: brings everything into SSTables, which makes the broken segment unneeded, and starts a
-    /// new one. Fails, and can be tried again, as long as the device is full.
-    pub fn leave_broken_segment(&self, token: &mut Token, no_wait: bool) -> Result<()> {
-        // As for the broken one: nothing of the log may be lost while some families are flushed and others aren't.
-        self.sync_closed_wal()?;
-        if token.wal.is_none() {
-            self.start_segment(token)?;
-        }
-        for family in token.families.by_id.values().filter(|family| !family.dropped()) {
-            if !family.view().active.table.is_empty() {
-                self.replace_active(token.wal_number, family);
-            }
-        }
-        token.default_hint = InsertHint::default();
-        let families = Arc::clone(&token.families);
-        self.wait_for_flush_if(no_wait, || {
-            families
-                .by_id
-                .values()
-                .all(|family| family.view().sealed.is_empty())
-        })?;
-        {
-            // Recovery must not come across the broken segment once there are records behind it.
-            let mut manifest = self.manifest.lock();
-            let edits = self.idle_log_edits(&manifest, None);
-            self.commit_edits(&mut manifest, edits)?;
-        }
-        tracing::info!("writes resume after a failed WAL append");
-        token.wal_broken = false;
-        self.release_wal();
-        Ok(())
     }
 }
 
@@ -458,6 +386,13 @@ pub(super) fn buffer(
         pool,
     );
     Arc::new(Buffer::new(table, wal_number))
+}
+
+/// Whether the log should go on in another segment. Where much is carried over, segments are longer, so that it is at most half
+/// of them.
+fn is_full(wal: &WalWriter, segment_bytes: u64) -> bool {
+    let own = wal.len().saturating_sub(wal.carried_bytes());
+    own >= segment_bytes.max(wal.carried_bytes())
 }
 
 fn largest_active(families: &Families) -> Option<Arc<Family>> {

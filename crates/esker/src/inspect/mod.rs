@@ -28,6 +28,7 @@ use crate::key::{BytewiseComparator, KeyOrder, ReverseBytewiseComparator};
 use crate::merge::MergeOperator;
 use crate::version::FileKind as Kind;
 
+pub use crate::batch::StepKind;
 pub use crate::blob::BlobPointer;
 pub use crate::key::ValueKind;
 pub use crate::sstable::TableProperties;

@@ -310,12 +310,12 @@ impl Inspector {
                 db_id: state.database_id as u64,
                 number,
             };
-            let (mut file, ending) = self.check_segment(entry, id);
+            let (mut file, ending, carried) = self.check_segment(entry, id);
             if !file.damages.is_empty() && self.is_released(number) {
                 file.damages.clear();
                 file.note = Some("not needed any more since it was looked at".to_owned());
             }
-            if let Some(before) = unfinished.take_if(|_| file.records > 0) {
+            if let Some(before) = unfinished.take_if(|_| file.records > carried) {
                 let torn =
                     Error::corruption("records are missing at its end: the next segment goes on behind them");
                 report(if self.is_released(number) {
@@ -360,26 +360,31 @@ impl Inspector {
         }
     }
 
-    /// Reads a segment, and once more if it seems damaged.
-    fn check_segment(&self, entry: &FileEntry, id: SegmentId) -> (FileReport, Option<Ending>) {
-        let (file, ending, place) = self.read_segment(entry, id);
+    /// Reads a segment, and once more if it seems damaged. Says, too, how many of its records were carried over from the one
+    /// before.
+    fn check_segment(&self, entry: &FileEntry, id: SegmentId) -> (FileReport, Option<Ending>, u64) {
+        let (file, ending, place, carried) = self.read_segment(entry, id);
         if file.damages.is_empty() {
-            return (file, ending);
+            return (file, ending, carried);
         }
-        let (again, ending, again_at) = self.read_segment(entry, id);
+        let (again, ending, again_at, carried) = self.read_segment(entry, id);
         // What was being written while it was read is whole by now.
         if again_at == place {
-            (again, ending)
+            (again, ending, carried)
         } else {
-            (self.read_segment(entry, id).0, ending)
+            (self.read_segment(entry, id).0, ending, carried)
         }
     }
 
-    fn read_segment(&self, entry: &FileEntry, id: SegmentId) -> (FileReport, Option<Ending>, Option<u64>) {
+    fn read_segment(
+        &self,
+        entry: &FileEntry,
+        id: SegmentId,
+    ) -> (FileReport, Option<Ending>, Option<u64>, u64) {
         let mut file = FileReport::new(&entry.path, FileRole::Wal);
         let segment = match self.open_segment(&entry.path, id) {
             Ok(segment) => segment,
-            Err(error) => return (file.damaged(error), None, None),
+            Err(error) => return (file.damaged(error), None, None, 0),
         };
         file.size_bytes = entry.size_bytes;
         let mut bad_batch = None;
@@ -390,7 +395,7 @@ impl Inspector {
         });
         let summary = match read {
             Ok(summary) => summary,
-            Err(error) => return (file.damaged(error), None, None),
+            Err(error) => return (file.damaged(error), None, None, 0),
         };
         file.records = summary.batches;
         file.note = match summary.ending {
@@ -416,7 +421,7 @@ impl Inspector {
             ));
             file = file.damaged(error.at_offset(summary.first_damage.unwrap_or(0)));
         }
-        (file, Some(summary.ending), place)
+        (file, Some(summary.ending), place, summary.carried)
     }
 }
 

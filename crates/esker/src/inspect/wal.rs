@@ -1,11 +1,12 @@
 //! Everything in a WAL segment, batch by batch, past damages.
 
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use esker_env::IoMode;
 
-use super::{Inspector, ValueKind};
+use super::{Inspector, StepKind, ValueKind};
 use crate::batch::RawBatch;
 use crate::error::{Error, Result};
 use crate::options::RecoveryMode;
@@ -20,7 +21,7 @@ pub struct SegmentDump {
     id: SegmentId,
 }
 
-/// A batch of a segment.
+/// A batch of a segment, or a step of a two-phase commit with its batch.
 #[derive(Debug)]
 pub struct Batch {
     /// Offset of its record in the file.
@@ -28,12 +29,14 @@ pub struct Batch {
     /// Bytes of its encoding.
     pub size_bytes: usize,
     raw: RawBatch,
+    /// Sequence numbers before those of its own mutations: of the prepared ones that it commits.
+    prepared_rows: u64,
 }
 
 /// A mutation of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mutation<'a> {
-    /// Its place in the database's history.
+    /// Its place in the database's history; 0 of one that is only prepared.
     pub sequence: u64,
     /// The id of its column family.
     pub column_family: u32,
@@ -50,6 +53,8 @@ pub struct Mutation<'a> {
 pub struct SegmentSummary {
     /// Batches given.
     pub batches: u64,
+    /// How many of them were carried over from the segment before.
+    pub carried: u64,
     /// End of the last one, as an offset.
     pub end_offset: u64,
     /// How the log ends; never `Damaged`.
@@ -123,13 +128,29 @@ impl SegmentDump {
     /// # Errors
     /// `Io`.
     pub fn batches(mut self, mut visit: impl FnMut(&Batch) -> ControlFlow<()>) -> Result<SegmentSummary> {
+        let mut carried = 0;
+        // Mutations by the name under which they are prepared.
+        let mut prepared: BTreeMap<Vec<u8>, u64> = BTreeMap::new();
         while let Some(record) = self.reader.next()? {
             let offset = record.offset;
             let raw = RawBatch::from_bytes(record.payload.to_vec());
+            let raw = raw.map_err(|error| error.in_file(&self.path).at_offset(offset))?;
+            let mut prepared_rows = 0;
+            match raw.kind() {
+                StepKind::Batch => {}
+                StepKind::Prepare | StepKind::Carried => {
+                    carried += u64::from(raw.kind() == StepKind::Carried);
+                    prepared.insert(raw.name().to_vec(), u64::from(raw.count()));
+                }
+                StepKind::Commit | StepKind::RollBack => {
+                    prepared_rows = prepared.remove(raw.name()).unwrap_or(0);
+                }
+            }
             let batch = Batch {
                 offset,
                 size_bytes: record.payload.len(),
-                raw: raw.map_err(|error| error.in_file(&self.path).at_offset(offset))?,
+                raw,
+                prepared_rows,
             };
             if visit(&batch).is_break() {
                 break;
@@ -138,6 +159,7 @@ impl SegmentDump {
         let end = self.reader.report();
         Ok(SegmentSummary {
             batches: end.records,
+            carried,
             end_offset: end.end_offset,
             ending: end.ending,
             damages: end.skipped.count,
@@ -148,7 +170,17 @@ impl SegmentDump {
 }
 
 impl Batch {
-    /// The sequence number of its first mutation.
+    /// What the record does with it.
+    pub fn kind(&self) -> StepKind {
+        self.raw.kind()
+    }
+
+    /// The name under which it is prepared, or that it resolves; empty for a plain batch.
+    pub fn name(&self) -> &[u8] {
+        self.raw.name()
+    }
+
+    /// The sequence number of the first mutation that it commits; of other steps, that of the next one to be committed.
     pub fn sequence(&self) -> u64 {
         self.raw.sequence()
     }
@@ -160,11 +192,16 @@ impl Batch {
 
     /// Its mutations in order; an `Err` item ends them.
     pub fn mutations(&self) -> impl Iterator<Item = Result<Mutation<'_>>> {
-        let first = self.raw.sequence();
+        let first = self.raw.sequence().saturating_add(self.prepared_rows);
+        let is_committed = matches!(self.kind(), StepKind::Batch | StepKind::Commit);
         self.raw.iter().enumerate().map(move |(i, entry)| {
             let entry = entry.map_err(|error| error.at_offset(self.offset))?;
             Ok(Mutation {
-                sequence: first.saturating_add(i as u64),
+                sequence: if is_committed {
+                    first.saturating_add(i as u64)
+                } else {
+                    0
+                },
                 column_family: entry.family,
                 kind: entry.kind,
                 key: entry.key,

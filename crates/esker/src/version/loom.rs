@@ -326,8 +326,8 @@ impl CommitTarget for Model {
         Ok(())
     }
 
-    fn apply(&self, _: &mut Sequence, batch: &RawBatch) -> Result<()> {
-        self.insert(batch.sequence());
+    fn apply(&self, _: &mut Sequence, request: &mut Request) -> Result<()> {
+        self.insert(request.batch.sequence());
         Ok(())
     }
 
@@ -354,6 +354,7 @@ fn two_writers_in_groups_read_their_own_beside_a_flush() {
                 batch.push(0, ValueKind::Put, KEY, b"").expect("a small row");
                 let request = Request {
                     batch,
+                    prepared: None,
                     durability: Durability::None,
                     no_wait: false,
                 };

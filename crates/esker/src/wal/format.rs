@@ -21,8 +21,8 @@ pub const BLOCK_BYTES: usize = 32 << 10;
 pub const SEGMENT_HEADER_BYTES: usize = 64;
 /// Bytes of a fragment before its payload.
 pub const FRAGMENT_HEADER_BYTES: usize = 11;
-/// The format that this version writes, and the newest that it reads.
-pub const FORMAT_VERSION: u32 = 1;
+/// The format that this version writes, and the newest that it reads. 2: records may be steps of a two-phase commit.
+pub const FORMAT_VERSION: u32 = 2;
 
 const MAGIC: [u8; 8] = *b"ESKERWAL";
 /// Header bytes under its checksum, which fills the rest.

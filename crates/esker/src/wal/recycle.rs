@@ -11,6 +11,10 @@
 //! 3. The new header is written. Crash without the rename: a dead segment's name leads to a file with a greater
 //!    number, `NotStarted` again.
 //! 4. The folder is synced, so that records that are synced later can be found.
+//!
+//! A segment begins with the records that are carried over from the one before: batches that are prepared and not resolved.
+//! They are durable before anybody learns of the segment ([`newest`](WalSegments::newest)), because from then on those before
+//! may be given up.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
@@ -51,6 +55,8 @@ pub struct SegmentSettings {
 struct Live {
     /// Size in bytes as last reported.
     bytes: u64,
+    /// How much of that was carried over from the segment before.
+    carried_bytes: u64,
     /// Bytes of its file that are locked in memory.
     locked_bytes: u64,
     /// Its file, once nobody writes or syncs it any more.
@@ -139,23 +145,24 @@ impl WalSegments {
                 .fs
                 .file_len(&path)
                 .map_err(|error| Error::io("can't stat the WAL segment", error).in_file(&path))?;
-            self.add_live(number, bytes, 0);
+            self.add_live(number, bytes, 0, 0);
         }
         Ok(numbers)
     }
 
-    fn add_live(&self, number: u64, bytes: u64, locked_bytes: u64) {
+    fn add_live(&self, number: u64, bytes: u64, carried_bytes: u64, locked_bytes: u64) {
         let live = Live {
             bytes,
+            carried_bytes,
             locked_bytes,
             file: None,
         };
         self.state.lock().live.insert(number, live);
     }
 
-    /// Starts segment `number`, which must be greater than all before: in an idle file if there is one, in a
-    /// preallocated new one otherwise. No lock is held across file operations.
-    pub fn start(&self, number: u64) -> Result<WalWriter> {
+    /// Starts segment `number`, which must be greater than all before, with the records that are `carried` over: in an idle
+    /// file if there is one, in a preallocated new one otherwise. No lock is held across file operations.
+    pub fn start(&self, number: u64, carried: &[&[u8]]) -> Result<WalWriter> {
         let path = self.path(number);
         let idle = self.state.lock().idle.pop_front();
         // An idle file that can't be reused is no loss; whatever is wrong, the new file shows it if it matters.
@@ -172,9 +179,9 @@ impl WalSegments {
             None => (self.create(&path)?, Origin::Fresh),
         };
         let locked_bytes = file.locked_bytes();
-        match self.begin(number, &path, file, origin) {
+        match self.begin(number, &path, file, origin, carried) {
             Ok(writer) => {
-                self.add_live(number, writer.len(), locked_bytes);
+                self.add_live(number, writer.len(), writer.carried_bytes(), locked_bytes);
                 Ok(writer)
             }
             Err(error) => {
@@ -197,13 +204,21 @@ impl WalSegments {
         })
     }
 
-    fn begin(&self, number: u64, path: &Path, file: Box<dyn WriteFile>, origin: Origin) -> Result<WalWriter> {
+    fn begin(
+        &self,
+        number: u64,
+        path: &Path,
+        file: Box<dyn WriteFile>,
+        origin: Origin,
+        carried: &[&[u8]],
+    ) -> Result<WalWriter> {
         let id = SegmentId {
             db_id: self.settings.db_id,
             number,
         };
         let mut writer = WalWriter::new(file, path, id, origin)?;
         writer.flush()?;
+        writer.carry(carried)?;
         self.fs
             .sync_dir(&self.dir)
             .map_err(|error| Error::io("can't sync the WAL's folder", error).in_file(&self.dir))?;
@@ -245,6 +260,13 @@ impl WalSegments {
     /// Bytes of all live segments.
     pub fn live_bytes(&self) -> u64 {
         self.state.lock().live.values().map(|live| live.bytes).sum()
+    }
+
+    /// Bytes of all live segments without those that were carried over from one to the next: what flushes can shorten.
+    pub fn own_bytes(&self) -> u64 {
+        let state = self.state.lock();
+        let own = |live: &Live| live.bytes.saturating_sub(live.carried_bytes);
+        state.live.values().map(own).sum()
     }
 
     /// Bytes of segments, live and idle, that are locked in memory.
@@ -300,7 +322,7 @@ impl WalSegments {
                 continue;
             }
             if let Err(error) = self.remove(number) {
-                self.add_live(number, live.bytes, 0);
+                self.add_live(number, live.bytes, live.carried_bytes, 0);
                 result = Err(error);
             }
         }
@@ -427,7 +449,7 @@ mod tests {
     fn a_held_segment_is_not_retired() {
         let segments = segments(Arc::new(MemFs::new()));
         for number in 1..=3 {
-            let mut writer = segments.start(number).unwrap();
+            let mut writer = segments.start(number, &[]).unwrap();
             writer.append(b"record").unwrap();
             seal(&segments, writer);
         }
@@ -444,7 +466,7 @@ mod tests {
         let fs = MemFs::new();
         let segments = segments(Arc::new(fs.clone()));
         for number in 1..=4 {
-            let mut writer = segments.start(number).unwrap();
+            let mut writer = segments.start(number, &[]).unwrap();
             writer.append(&[number as u8; 100]).unwrap();
             writer.append(&[number as u8; 100]).unwrap();
             seal(&segments, writer);
@@ -457,7 +479,7 @@ mod tests {
         assert_eq!((segments.idle_count(), segments.live().len()), (2, 1));
         assert!(!fs.exists(&segments.path(3)).unwrap(), "room for two");
 
-        let mut writer = segments.start(5).unwrap();
+        let mut writer = segments.start(5, &[]).unwrap();
         assert!(!fs.exists(&segments.path(1)).unwrap(), "renamed");
         writer.append(b"fresh").unwrap();
         assert!(
@@ -467,8 +489,8 @@ mod tests {
         assert_eq!(ending(&fs, &segments, 5), (1, Ending::Clean));
         writer.finish(true).unwrap();
         assert_eq!(ending(&fs, &segments, 5), (1, Ending::Finished));
-        drop(segments.start(6).unwrap());
-        drop(segments.start(7).unwrap());
+        drop(segments.start(6, &[]).unwrap());
+        drop(segments.start(7, &[]).unwrap());
         let numbers: Vec<u64> = segments.live().iter().map(|&(number, _)| number).collect();
         assert_eq!(numbers, [4, 5, 6, 7]);
         assert_eq!(segments.newest(), Some(7));
@@ -486,14 +508,14 @@ mod tests {
             for seed in 0..20 {
                 let fs = MemFs::new();
                 let segments = segments(Arc::new(fs.clone()));
-                let mut writer = segments.start(1).unwrap();
+                let mut writer = segments.start(1, &[]).unwrap();
                 writer.append(b"old").unwrap();
                 writer.seal().unwrap();
                 writer.sync().unwrap();
                 segments.hand_back(writer);
                 release(&segments, 2).unwrap();
                 fs.stop_after(Some(stop));
-                let _ = segments.start(2);
+                let _ = segments.start(2, &[]);
                 let crashed = fs.crash(CrashMode::Torn { seed });
                 for number in [1, 2] {
                     if !crashed.exists(&segments.path(number)).unwrap() {
@@ -515,10 +537,10 @@ mod tests {
     fn a_segment_that_can_not_be_reused_is_replaced() {
         let fs = FaultFs::new(Arc::new(MemFs::new()));
         let segments = segments(Arc::new(fs.clone()));
-        seal(&segments, segments.start(1).unwrap());
+        seal(&segments, segments.start(1, &[]).unwrap());
         release(&segments, 2).unwrap();
         fs.add(Rule::new(Op::Rename, Fault::Eio));
-        seal(&segments, segments.start(2).unwrap());
+        seal(&segments, segments.start(2, &[]).unwrap());
         assert_eq!(ending(&fs, &segments, 2), (0, Ending::Finished));
         assert!(!fs.exists(&segments.path(1)).unwrap());
         assert_eq!(segments.idle_count(), 0);
@@ -533,12 +555,12 @@ mod tests {
     fn a_segment_that_may_lack_a_part_is_not_used_again() {
         let fs = FaultFs::new(Arc::new(MemFs::new()));
         let segments = segments(Arc::new(fs.clone()));
-        let mut writer = segments.start(1).unwrap();
+        let mut writer = segments.start(1, &[]).unwrap();
         fs.add(Rule::new(Op::Append, Fault::Eio));
         writer.append(b"x").unwrap_err();
         segments.hand_back(writer);
         // Nor one whose writer nobody has handed back: it may be about to be synced.
-        drop(segments.start(2).unwrap());
+        drop(segments.start(2, &[]).unwrap());
         assert_eq!(release(&segments, 3).unwrap(), 2);
         assert_eq!(segments.idle_count(), 0);
         assert!(fs.list(Path::new("db")).unwrap().is_empty());
@@ -548,12 +570,12 @@ mod tests {
     fn a_close_leaves_no_idle_file_and_nothing_behind_a_log() {
         let fs = MemFs::new();
         let segments = segments(Arc::new(fs.clone()));
-        seal(&segments, segments.start(1).unwrap());
+        seal(&segments, segments.start(1, &[]).unwrap());
         release(&segments, 2).unwrap();
-        seal(&segments, segments.start(2).unwrap());
+        seal(&segments, segments.start(2, &[]).unwrap());
         assert!(!fs.exists(&segments.path(1)).unwrap(), "used again");
-        seal(&segments, segments.start(3).unwrap());
-        seal(&segments, segments.start(4).unwrap());
+        seal(&segments, segments.start(3, &[]).unwrap());
+        seal(&segments, segments.start(4, &[]).unwrap());
         release(&segments, 3).unwrap();
         assert_eq!(segments.idle_count(), 1);
         segments.close();
@@ -578,10 +600,10 @@ mod tests {
             let fs = FaultFs::new(Arc::new(MemFs::new()));
             let segments = segments(Arc::new(fs.clone()));
             fs.add(Rule::new(op, fault));
-            assert_eq!(segments.start(1).unwrap_err().kind(), kind);
+            assert_eq!(segments.start(1, &[]).unwrap_err().kind(), kind);
             assert!(segments.live().is_empty());
             assert!(fs.list(Path::new("db")).unwrap().is_empty(), "{op:?}");
-            segments.start(1).unwrap();
+            segments.start(1, &[]).unwrap();
         }
     }
 
@@ -590,7 +612,7 @@ mod tests {
         let fs = FaultFs::new(Arc::new(MemFs::new()));
         let segments = segments(Arc::new(fs.clone()));
         for number in 1..=3 {
-            drop(segments.start(number).unwrap());
+            drop(segments.start(number, &[]).unwrap());
         }
         fs.add(Rule::new(Op::Remove, Fault::Eio));
         assert_eq!(release(&segments, 4).unwrap_err().kind(), ErrorKind::Io);
@@ -611,7 +633,7 @@ mod tests {
         let segments = WalSegments::new(Arc::clone(&fs), dir.path(), settings);
         // The second one goes on behind what was preallocated.
         for (number, records) in [(10, 300), (11, 1500), (12, 7)] {
-            let mut writer = segments.start(number).unwrap();
+            let mut writer = segments.start(number, &[]).unwrap();
             for i in 0..records {
                 writer.append(&vec![i as u8; 1000]).unwrap();
             }

@@ -45,6 +45,8 @@ pub struct WalWriter {
     id: SegmentId,
     offset: u64,
     records: u64,
+    /// Bytes of header and carried records.
+    carried_end: u64,
     framed: Vec<u8>,
     state: State,
 }
@@ -58,6 +60,7 @@ impl WalWriter {
             id,
             offset: 0,
             records: 0,
+            carried_end: 0,
             framed: Vec::new(),
             state: State::Open,
         };
@@ -89,6 +92,23 @@ impl WalWriter {
         self.hand_on()?;
         self.records += payloads.len() as u64;
         Ok(self.offset - before)
+    }
+
+    /// Appends the records that are carried over from the segment before, and waits until they are on the device. They
+    /// don't count as records of this segment.
+    pub fn carry(&mut self, payloads: &[&[u8]]) -> Result<()> {
+        if payloads.is_empty() {
+            return Ok(());
+        }
+        self.append_group(payloads)?;
+        self.records = 0;
+        self.carried_end = self.offset;
+        self.sync()
+    }
+
+    /// Bytes that were carried over from the segment before.
+    pub fn carried_bytes(&self) -> u64 {
+        self.carried_end
     }
 
     /// Hands on what the file buffers in the process.
@@ -169,12 +189,12 @@ impl WalWriter {
         self.offset
     }
 
-    /// Whether the segment holds no record yet.
+    /// Whether the segment holds no record of its own yet.
     pub fn is_empty(&self) -> bool {
         self.records == 0
     }
 
-    /// Records appended so far.
+    /// Records appended so far, without those that were carried over.
     pub fn records(&self) -> u64 {
         self.records
     }

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::ops::ControlFlow;
 
-use esker::inspect::{Batch, Ending};
+use esker::inspect::{Batch, Ending, StepKind};
 use serde_json::json;
 
 use super::{COLUMNS, Shown, find};
@@ -72,13 +72,35 @@ pub fn run(common: &Common, file: &DumpFile, output: &mut Output) -> Result<u8> 
     })
 }
 
+/// What a record is called. In what is prepared or carried (a copy of what was prepared in an earlier segment), entries have
+/// the sequence number 0.
+fn step_name(kind: StepKind) -> &'static str {
+    match kind {
+        StepKind::Batch => "batch",
+        StepKind::Prepare => "prepare",
+        StepKind::Carried => "carried",
+        StepKind::Commit => "commit",
+        StepKind::RollBack => "roll-back",
+    }
+}
+
 fn print_batch(batch: &Batch, shown: &Shown, left: &mut u64, output: &mut Output) -> Result<()> {
     let (offset, sequence, count, bytes) = (batch.offset, batch.sequence(), batch.count(), batch.size_bytes);
+    let step = step_name(batch.kind());
     if !output.json {
+        write!(output, "# {step} ")?;
+        if batch.kind() != StepKind::Batch {
+            write!(output, "'{}' ", batch.name().escape_ascii())?;
+        }
         writeln!(
             output,
-            "# batch at offset {offset}: sequence {sequence}, {count} entries, {bytes} bytes"
+            "at offset {offset}: sequence {sequence}, {count} entries, {bytes} bytes"
         )?;
+    } else if batch.kind() != StepKind::Batch {
+        output.json_line(&json!({
+            "type": "step", "step": step, "name": batch.name().escape_ascii().to_string(), "sequence": sequence,
+            "entries": count, "batch_offset": offset,
+        }))?;
     }
     for mutation in batch.mutations() {
         let mutation = mutation?;
