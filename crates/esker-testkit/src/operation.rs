@@ -81,6 +81,17 @@ pub enum Operation {
         changes: Vec<Change>,
         durability: Durability,
     },
+    /// Changes that are kept under a name.
+    Prepare {
+        changes: Vec<Change>,
+        durability: Durability,
+    },
+    /// The end of what was prepared: a commit, or a roll back.
+    Resolve {
+        prepared: usize,
+        commit: bool,
+        durability: Durability,
+    },
     SyncWal,
     /// Changes of one family in a table of their own.
     Ingest {
@@ -286,6 +297,23 @@ pub fn random(rng: &mut Rng, scope: Scope) -> Operation {
         95 => Operation::Checkpoint {
             wal_bytes_max: [0, 4 << 10, u64::MAX][rng.below(3)],
         },
+        96 => Operation::Prepare {
+            changes: (0..rng.below(12)).map(|_| change(rng, scope)).collect(),
+            durability: step_durability(rng),
+        },
+        97 => Operation::Resolve {
+            prepared: rng.below(8),
+            commit: !rng.one_in(3),
+            durability: step_durability(rng),
+        },
         _ => Operation::CheckAll,
+    }
+}
+
+fn step_durability(rng: &mut Rng) -> Durability {
+    if rng.one_in(3) {
+        Durability::Sync
+    } else {
+        Durability::Buffered
     }
 }

@@ -5,6 +5,7 @@ mod checkpoint;
 mod compare;
 mod ingest;
 mod iterators;
+mod two_phase;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -91,6 +92,9 @@ pub struct Runner {
     created: usize,
     ingested: usize,
     checkpoints: usize,
+    /// What is prepared, by name.
+    prepared: BTreeMap<Vec<u8>, Changes>,
+    named: usize,
     paused: bool,
     paused_bytes: usize,
 }
@@ -123,6 +127,8 @@ impl Runner {
             created: 0,
             ingested: 0,
             checkpoints: 0,
+            prepared: BTreeMap::new(),
+            named: 0,
             paused: false,
             paused_bytes: 0,
         };
@@ -146,6 +152,12 @@ impl Runner {
     pub fn step(&mut self, operation: &Operation) -> std::result::Result<(), Failure> {
         match operation {
             Operation::Write { changes, durability } => self.write(changes, *durability),
+            Operation::Prepare { changes, durability } => self.prepare(changes, *durability),
+            Operation::Resolve {
+                prepared,
+                commit,
+                durability,
+            } => self.resolve(*prepared, *commit, *durability),
             Operation::Ingest { family, changes } => self.ingest(*family, changes),
             Operation::SyncWal => {
                 self.db.sync_wal().map_err(failed("sync_wal"))?;
@@ -306,25 +318,23 @@ impl Runner {
                     mutation = Mutation::Put(key, value.to_vec());
                 }
             }
-            match &mutation {
-                Mutation::Put(key, value) => batch.put_cf(handle, key, value),
-                Mutation::Delete(key) => batch.delete_cf(handle, key),
-                Mutation::SingleDelete(key) => batch.single_delete_cf(handle, key),
-                Mutation::DeleteRange(start, end) => batch.delete_range_cf(handle, start, end),
-                Mutation::Merge(key, operand) => batch.merge_cf(handle, key, operand),
-            }
-            .map_err(failed("batch"))?;
+            changes::add(&mut batch, handle, &mutation).map_err(failed("batch"))?;
             applied.push((id, mutation));
         }
-        self.paused_bytes += batch.size_bytes() + 100 * batch.len();
-        if self.paused && self.paused_bytes > PAUSED_BYTES_MAX {
-            self.resume();
-        }
+        self.make_room(batch.size_bytes() + 100 * batch.len());
         self.db
             .write_with(&mut batch, &WriteOptions::durability(durability))
             .map_err(failed("write"))?;
         self.oracle.commit(applied, durability);
         Ok(())
+    }
+
+    /// Ends a pause in which memtables would become too large.
+    fn make_room(&mut self, bytes: usize) {
+        self.paused_bytes += bytes;
+        if self.paused && self.paused_bytes > PAUSED_BYTES_MAX {
+            self.resume();
+        }
     }
 
     fn create_family(&mut self, number: u64) -> std::result::Result<(), Failure> {
@@ -379,6 +389,7 @@ impl Runner {
         self.db.close().map_err(failed("close"))?;
         self.open_again()?;
         self.check_report()?;
+        self.check_prepared(&self.db)?;
         self.oracle.reopened();
         self.check_all()
     }
@@ -393,12 +404,14 @@ impl Runner {
         self.open_again()?;
         if mode == CrashMode::KeepAll {
             self.check_report()?;
+            self.check_prepared(&self.db)?;
         }
         let found = scan_all(&self.db).map_err(failed("scan after a crash"))?;
         let report = self.db.recovery_report();
         self.oracle
             .crashed(&found, mode != CrashMode::KeepAll)
             .map_err(|problem| format!("after {mode:?}: {problem}\nrecovery said: {report:?}"))?;
+        self.recover_prepared()?;
         self.check_all()
     }
 

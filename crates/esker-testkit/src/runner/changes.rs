@@ -50,3 +50,14 @@ pub(super) fn mutation(change: &Change, settings: &FamilySettings, large: bool) 
         }
     }
 }
+
+/// Adds the mutation to a batch.
+pub(super) fn add(batch: &mut WriteBatch, handle: &ColumnFamily, mutation: &Mutation) -> Result<()> {
+    match mutation {
+        Mutation::Put(key, value) => batch.put_cf(handle, key, value),
+        Mutation::Delete(key) => batch.delete_cf(handle, key),
+        Mutation::SingleDelete(key) => batch.single_delete_cf(handle, key),
+        Mutation::DeleteRange(start, end) => batch.delete_range_cf(handle, start, end),
+        Mutation::Merge(key, operand) => batch.merge_cf(handle, key, operand),
+    }
+}

@@ -18,6 +18,7 @@ impl Runner {
         let copy =
             open_in(&dir, &fs, self.seed, number, &self.settings).map_err(failed("open a checkpoint"))?;
         check_rows(&copy, &self.oracle).map_err(|problem| format!("checkpoint: {problem}"))?;
+        self.check_prepared(&copy)?;
         copy.close().map_err(failed("close a checkpoint"))
     }
 }

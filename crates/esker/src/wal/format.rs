@@ -227,7 +227,7 @@ mod tests {
             };
             let bytes = header.encode();
             assert_eq!(SegmentHeader::decode(&bytes), Some(header));
-            assert_eq!(&bytes[..12], b"ESKERWAL\x01\0\0\0");
+            assert_eq!(&bytes[..12], b"ESKERWAL\x02\0\0\0");
             assert_eq!(bytes[12], u8::from(recycled));
             assert_eq!(bytes[16..24], ID.db_id.to_le_bytes());
             assert_eq!(bytes[24..32], ID.number.to_le_bytes());
