@@ -114,7 +114,8 @@ Examples:
     /// Remove all keys from FROM up to TO, TO excluded, at the cost of a single write
     #[command(after_long_help = "\
 Examples:
-  esker delete-range user/1000 user/2000")]
+  esker delete-range user/1000 user/2000
+  esker delete-range --drop-tables index7/ index8/")]
     DeleteRange(DeleteRange),
     /// Apply a merge operand to a key, by the column family's merge operator
     #[command(after_long_help = "\
@@ -250,6 +251,9 @@ pub struct DeleteRange {
     pub from: OsString,
     /// The first key to keep
     pub to: OsString,
+    /// Drop whole tables in the range first: their space is back at once
+    #[arg(long)]
+    pub drop_tables: bool,
     #[command(flatten)]
     pub writing: Writing,
 }

@@ -98,6 +98,8 @@ pub enum Operation {
         family: usize,
         changes: Vec<Change>,
     },
+    /// A range and the tables in it, which snapshots do not outlive.
+    DropRange(Change),
     Flush,
     FlushFamily(usize),
     Compact {
@@ -283,7 +285,10 @@ pub fn random(rng: &mut Rng, scope: Scope) -> Operation {
                 _ => Move::Refresh,
             },
         },
-        88 => Operation::DropIterator(rng.below(8)),
+        88 => match rng.below(6) {
+            0 => Operation::DropRange(change(rng, scope)),
+            _ => Operation::DropIterator(rng.below(8)),
+        },
         89..93 => Operation::Get {
             family: rng.below(8),
             key: rng.below(KEYS),

@@ -3,6 +3,7 @@
 mod changes;
 mod checkpoint;
 mod compare;
+mod drop_range;
 mod ingest;
 mod iterators;
 mod two_phase;
@@ -159,6 +160,7 @@ impl Runner {
                 durability,
             } => self.resolve(*prepared, *commit, *durability),
             Operation::Ingest { family, changes } => self.ingest(*family, changes),
+            Operation::DropRange(change) => self.drop_range(change),
             Operation::SyncWal => {
                 self.db.sync_wal().map_err(failed("sync_wal"))?;
                 self.oracle.synced();

@@ -58,9 +58,9 @@ pub mod version;
 pub mod wal;
 
 pub use db::{
-    CheckpointOptions, CheckpointSummary, ColumnFamily, Db, IngestOptions, IngestSummary, Iter, LevelStats,
-    Mutation, Opener, PROPERTIES, Prepared, RecoveryReport, Stats, TableFileSummary, TableFileWriter,
-    WriteBatch,
+    CheckpointOptions, CheckpointSummary, ColumnFamily, Db, DeletedFiles, IngestOptions, IngestSummary, Iter,
+    LevelStats, Mutation, Opener, PROPERTIES, Prepared, RecoveryReport, Stats, TableFileSummary,
+    TableFileWriter, WriteBatch,
 };
 pub use error::{Error, ErrorKind, Result};
 pub use esker_env::IoMode;

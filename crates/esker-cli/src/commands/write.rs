@@ -140,6 +140,10 @@ pub fn delete_range(common: &Common, range: &DeleteRange, output: &mut Output) -
             "TO is the first key to keep; is it the other way round?",
         ));
     }
+    if range.drop_tables {
+        db.flush_cf(&family)?;
+        db.delete_files_in_ranges(&family, &[(&from, &to)])?;
+    }
     let mut batch = WriteBatch::new();
     batch.delete_range_cf(&family, &from, &to)?;
     write(&db, &mut batch, range.writing)?;

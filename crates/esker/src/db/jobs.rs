@@ -305,7 +305,7 @@ impl Core {
     }
 
     /// Makes a compaction's result part of the database.
-    fn install(&self, family: &Arc<Family>, edit: &VersionEdit, rewritten: bool) -> Result<()> {
+    pub(super) fn install(&self, family: &Arc<Family>, edit: &VersionEdit, rewritten: bool) -> Result<()> {
         let new_files = || if rewritten { new_files(edit) } else { Vec::new() };
         let mut manifest = self.manifest.lock();
         if family.dropped() {

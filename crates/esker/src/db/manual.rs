@@ -92,14 +92,14 @@ impl Db {
     }
 }
 
-/// A family that someone compacts by hand.
-struct Reserved<'a> {
+/// A family that someone compacts by hand, or takes tables from: nothing is picked for it, and closing waits.
+pub(super) struct Reserved<'a> {
     core: &'a Core,
     family: u32,
 }
 
 impl<'a> Reserved<'a> {
-    fn new(core: &'a Core, family: u32) -> Self {
+    pub fn new(core: &'a Core, family: u32) -> Self {
         core.running.lock().reserve(family);
         Self { core, family }
     }

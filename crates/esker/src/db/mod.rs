@@ -7,6 +7,7 @@
 //! - a read → `read.rs`, `iterator.rs`
 //! - background work → `jobs.rs` (which job, and what its result means)
 //! - column families → `families.rs`; flush, compaction and pauses by hand → `manual.rs`
+//! - whole tables of a key range, dropped at once → `delete_files.rs`
 //! - a copy of all of it → `checkpoint.rs`, in a folder that `new_folder.rs` builds
 //! - tables that were made outside → `table_file.rs`, and become part of it → `ingest.rs`
 //! - what is told about it → `properties.rs`; settings that change while it is open → `tune.rs`
@@ -14,6 +15,7 @@
 mod batch;
 mod checkpoint;
 mod core;
+mod delete_files;
 mod edits;
 mod families;
 mod folder;
@@ -41,6 +43,7 @@ mod write;
 pub use self::batch::{Mutation, WriteBatch};
 pub use self::core::RecoveryReport;
 pub use checkpoint::{CheckpointOptions, CheckpointSummary};
+pub use delete_files::DeletedFiles;
 pub use families::ColumnFamily;
 pub use handle::Db;
 pub use ingest::{IngestOptions, IngestSummary};

@@ -13,6 +13,7 @@
 //! leveled.rs    a sorted level -> the next one
 //! manual.rs     a key range step by step; everything at once
 //! collect.rs    space in blob files
+//! within.rs     tables that go with a key range
 //! splitter.rs   where the output of a merge starts a new file
 //! split.rs      how a merge is cut into parallel parts
 //! ```
@@ -36,6 +37,7 @@ mod manual;
 mod plan;
 mod split;
 mod splitter;
+mod within;
 
 #[cfg(test)]
 mod tests;
@@ -50,6 +52,7 @@ pub use manual::{RangeCursor, RangeStep, plan_bulk, plan_range};
 pub use plan::{InputLevel, Plan, PlanKind, Reason};
 pub use split::split_points;
 pub use splitter::OutputSplitter;
+pub use within::tables_within;
 
 use crate::options::{ColumnFamilyOptions, CompactionStyle};
 use crate::version::Version;

@@ -7,7 +7,7 @@
 //! L0: 9[a..z]10 8[a..z]10*          number[smallest..largest]bytes; * taken, ! marked, ~ all tombstones
 //! L6: 1[a..m]50 2[n..z]50
 //! running 5->6 a..c                 a job
-//! do pick | targets | debt | range a..z | range all | bulk
+//! do pick | targets | debt | range a..z | range all | bulk | drop a..z c..d
 //! => what comes out, in as many lines as it has
 //! ```
 //! Level 0 is written newest first. After a plan, `do` may be repeated: each acts on the version that a move leads to,
@@ -22,7 +22,7 @@ use std::sync::atomic::AtomicBool;
 use super::check::check;
 use crate::compaction::picker::{
     PickerContext, Plan, PlanKind, RangeCursor, RangeStep, RunningJob, estimate_debt, level_targets, pick,
-    plan_bulk, plan_range, scores,
+    plan_bulk, plan_range, scores, tables_within,
 };
 use crate::key::{KeyOrder, ValueKind, internal_key};
 use crate::options::ColumnFamilyOptions;
@@ -150,6 +150,14 @@ fn act(
     context: &PickerContext<'_>,
     cursor: &mut RangeCursor,
 ) -> (String, Option<Plan>) {
+    if let Some(ranges) = action.strip_prefix("drop ") {
+        let ranges: Vec<(&[u8], &[u8])> = ranges
+            .split_whitespace()
+            .map(|range| range.split_once("..").expect("a..b"))
+            .map(|(start, end)| (start.as_bytes(), end.as_bytes()))
+            .collect();
+        return (show_tables(&tables_within(version, &ranges)), None);
+    }
     let plan = match action {
         "pick" => pick(version, options, context),
         "bulk" => plan_bulk(version, options, context),
@@ -198,6 +206,16 @@ fn act(
     (plan.as_ref().map_or("nothing".to_owned(), show), plan)
 }
 
+/// Tables by level, the oldest first.
+fn show_tables(tables: &[(usize, Arc<FileMeta>)]) -> String {
+    let mut text = String::new();
+    for level in tables.chunk_by(|a, b| a.0 == b.0) {
+        let numbers: Vec<String> = level.iter().map(|(_, file)| file.number.to_string()).collect();
+        text += &format!("L{}: {}\n", level[0].0, numbers.join(" "));
+    }
+    if text.is_empty() { "nothing".to_owned() } else { text }
+}
+
 fn show(plan: &Plan) -> String {
     let kind = match plan.kind {
         PlanKind::Move => "move",
@@ -238,4 +256,4 @@ macro_rules! scenarios {
     )*};
 }
 
-scenarios! { targets level0 level0_deep leveled moves parallel manual bulk marked debt }
+scenarios! { targets level0 level0_deep leveled moves parallel manual bulk marked debt within }
