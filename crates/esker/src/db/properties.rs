@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::{ColumnFamily, Db, kept_aside};
 use crate::compaction::picker;
 use crate::error::{Error, Result};
+use crate::read::Estimate;
 use crate::version::View;
 
 /// A level of a column family.
@@ -171,10 +172,22 @@ impl Db {
 
     /// About how many bytes of SSTables, blob files and memtables hold the keys from `start` up to `end` (exclusive). Reads
     /// no data blocks; errs by up to a block at either end of each SSTable, by compression, and as if the values in blob
-    /// files were spread evenly over the rows of an SSTable that is covered in part.
+    /// files were spread evenly over the rows of an SSTable that is covered in part. O(levels x log tables + tables of level 0).
     pub fn approximate_size(&self, family: &ColumnFamily, start: &[u8], end: &[u8]) -> Result<u64> {
+        Ok(self.estimate(family, start, end)?.bytes)
+    }
+
+    /// About how many keys there are from `start` up to `end` (exclusive), in memtables and SSTables. Reads no data
+    /// blocks: O(levels x log tables + tables of level 0). Errs as [`approximate_size`](Self::approximate_size) does, as if the rows of an SSTable were
+    /// equally large and its deletes spread evenly; an overwritten key counts each time, and a delete takes away
+    /// one, until a compaction meets both. Deleted ranges take away nothing until then.
+    pub fn approximate_count(&self, family: &ColumnFamily, start: &[u8], end: &[u8]) -> Result<u64> {
+        Ok(self.estimate(family, start, end)?.keys())
+    }
+
+    fn estimate(&self, family: &ColumnFamily, start: &[u8], end: &[u8]) -> Result<Estimate> {
         self.core().check_open()?;
-        crate::read::approximate_size(&family.family.view_owned(), &self.core().tables, start, end)
+        crate::read::estimate(&family.family.view_owned(), &self.core().tables, start, end)
     }
 }
 
@@ -279,5 +292,62 @@ mod tests {
         }
         let in_tables = size(0, 500);
         assert!((50_000..60_000).contains(&in_tables), "{in_tables}");
+    }
+    #[test]
+    fn approximate_counts_are_near_in_memtables_and_levels() {
+        let options = Options {
+            default_column_family: ColumnFamilyOptions {
+                block_bytes: 512,
+                file_bytes: 16 << 10,
+                level_base_bytes: 64 << 10,
+                ..ColumnFamilyOptions::default()
+            },
+            ..Options::default()
+        };
+        let db = Opener::new(options).env(Env::simulated(1).0).open("/db").unwrap();
+        let family = db.default_column_family();
+        let key = |i: u32| i.to_be_bytes();
+        let count = |from: u32, to: u32| db.approximate_count(&family, &key(from), &key(to)).unwrap();
+        let near = |from: u32, to: u32, wanted: u64| {
+            let (found, slack) = (count(from, to), wanted / 4 + 30);
+            assert!(
+                found.abs_diff(wanted) <= slack,
+                "{from} to {to}: {found}, not {wanted}"
+            );
+        };
+        for i in 0..20_000 {
+            db.put(&key(i), &[i as u8; 90]).unwrap();
+        }
+        let ranges = [
+            (0, 20_000),
+            (0, 10),
+            (5_000, 15_000),
+            (19_000, 90_000),
+            (777, 1_777),
+        ];
+        for flushed in [false, true] {
+            if flushed {
+                db.compact_range(None, None).unwrap();
+                assert_eq!(
+                    count(0, 20_000),
+                    20_000,
+                    "whole tables are counted, not estimated"
+                );
+            }
+            for (from, to) in ranges {
+                near(from, to, u64::from(to.min(20_000) - from));
+            }
+            assert_eq!((count(30_000, 40_000), count(7, 7), count(9, 3)), (0, 0, 0));
+        }
+        let tables: u64 = db.property(&family, "files").unwrap().parse().unwrap();
+        assert!(tables > 5, "{tables}");
+        for i in 0..10_000 {
+            db.delete(&key(i)).unwrap();
+        }
+        near(0, 20_000, 10_000);
+        near(12_000, 18_000, 6_000);
+        db.flush().unwrap();
+        near(0, 20_000, 10_000);
+        assert!(count(2_000, 4_000) < 500, "{}", count(2_000, 4_000));
     }
 }

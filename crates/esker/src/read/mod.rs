@@ -2,6 +2,7 @@
 
 mod blob_scan;
 mod changes;
+mod estimate;
 pub mod key_ends;
 mod level;
 pub mod merging;
@@ -18,9 +19,10 @@ pub mod visible;
 
 pub use blob_scan::BlobScan;
 pub use changes::{key_changed_since, range_changed_since};
+pub use estimate::{Estimate, estimate};
 pub use level::LevelCursor;
 pub use merging::{MergingCursor, SourceCursor};
 pub use multi::multi_get_from_view;
 pub use options::ReadOptions;
-pub use source::{AnySource, PinnedValue, approximate_size, cursor_over_view, get_from_view, may_exist};
+pub use source::{AnySource, PinnedValue, cursor_over_view, get_from_view, may_exist};
 pub use visible::VisibleCursor;

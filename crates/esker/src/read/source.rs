@@ -11,7 +11,7 @@ use super::table::TableSource;
 use super::visible::{View as Shown, VisibleCursor};
 use crate::cache::SharedBytes;
 use crate::error::{Error, Result};
-use crate::key::{Cursor, FragmentedTombstones, SEQUENCE_MAX, Sequence, ValueKind, internal_key};
+use crate::key::{Cursor, FragmentedTombstones, SEQUENCE_MAX, Sequence, ValueKind};
 use crate::memtable::{Memtable, MemtableCursor};
 use crate::merge::MergeOperator;
 use crate::metrics::Metrics;
@@ -455,39 +455,4 @@ pub fn may_exist(view: &View, tables: &Tables, key: &[u8]) -> Result<bool> {
         }
     }
     Ok(false)
-}
-
-/// About how many bytes hold the keys from `start` up to `end`: of memtables, of tables, and of the values in blob files
-/// that tables point to. Of a table that is covered in part, as much of its values as of its data blocks.
-pub fn approximate_size(view: &View, tables: &Tables, start: &[u8], end: &[u8]) -> Result<u64> {
-    let version = &view.version;
-    let order = version.order();
-    if order.compare(start, end) != std::cmp::Ordering::Less {
-        return Ok(0);
-    }
-    let mut bytes: u64 = memtables(view)
-        .map(|memtable| memtable.approximate_range_bytes(start, end))
-        .sum();
-    let (from, to) = (
-        internal_key(start, SEQUENCE_MAX, ValueKind::SEEK),
-        internal_key(end, SEQUENCE_MAX, ValueKind::SEEK),
-    );
-    for (_, file) in version.files() {
-        if file.ends_before(order, start) || !file.overlaps(order, start, end) {
-            continue;
-        }
-        let begins_inside = order.compare(start, file.smallest_user_key()) != std::cmp::Ordering::Greater;
-        if begins_inside && file.ends_before(order, end) {
-            bytes = bytes.saturating_add(file.size_bytes.saturating_add(file.blob_bytes()));
-            continue;
-        }
-        let covered = tables.with(file, order, |table| {
-            let reaches = table.approximate_offset(&to)?;
-            let covered = reaches.saturating_sub(table.approximate_offset(&from)?);
-            let part = covered as f64 / table.properties().data_bytes.max(1) as f64;
-            Ok(covered.saturating_add((file.blob_bytes() as f64 * part) as u64))
-        })?;
-        bytes = bytes.saturating_add(covered);
-    }
-    Ok(bytes)
 }

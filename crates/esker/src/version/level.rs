@@ -24,8 +24,50 @@ pub struct Level {
     /// For each file the head of its largest user key behind `prefix`; empty unless bytewise and sorted. A search
     /// touches this dense array, and files only among equal heads.
     heads: Vec<u64>,
-    /// `size_before[i]`: bytes of the files before `i`; one entry more than there are files.
-    size_before: Vec<u64>,
+    /// `sums_before[i]`: what the files before `i` hold together; one entry more than there are files.
+    sums_before: Vec<LevelSums>,
+}
+
+/// What files hold together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LevelSums {
+    /// Bytes of the files.
+    pub size_bytes: u64,
+    /// Bytes of the records in blob files that their rows point to.
+    pub blob_bytes: u64,
+    /// Point entries.
+    pub entries: u64,
+    /// Point tombstones among them.
+    pub deletions: u64,
+}
+
+impl LevelSums {
+    /// Of one file.
+    pub fn of(file: &FileMeta) -> Self {
+        Self {
+            size_bytes: file.size_bytes,
+            blob_bytes: file.blob_bytes(),
+            entries: file.entries,
+            deletions: file.deletions,
+        }
+    }
+
+    fn with(self, other: Self) -> Self {
+        self.each(other, u64::saturating_add)
+    }
+
+    fn without(self, other: Self) -> Self {
+        self.each(other, u64::saturating_sub)
+    }
+
+    fn each(self, other: Self, combine: impl Fn(u64, u64) -> u64) -> Self {
+        Self {
+            size_bytes: combine(self.size_bytes, other.size_bytes),
+            blob_bytes: combine(self.blob_bytes, other.blob_bytes),
+            entries: combine(self.entries, other.entries),
+            deletions: combine(self.deletions, other.deletions),
+        }
+    }
 }
 
 impl Level {
@@ -33,7 +75,7 @@ impl Level {
     pub fn level0(mut files: Vec<Arc<FileMeta>>) -> Self {
         files.sort_unstable_by_key(|file| std::cmp::Reverse((file.sequence_max, file.number)));
         Self {
-            size_before: sizes_before(&files),
+            sums_before: sums_before(&files),
             files,
             ..Self::default()
         }
@@ -63,7 +105,7 @@ impl Level {
             Default::default()
         };
         Ok(Self {
-            size_before: sizes_before(&files),
+            sums_before: sums_before(&files),
             files,
             prefix,
             heads,
@@ -91,16 +133,22 @@ impl Level {
     /// Bytes of all files.
     #[inline]
     pub fn size_bytes(&self) -> u64 {
-        self.size_before.last().copied().unwrap_or(0)
+        self.sums_before.last().map_or(0, |sums| sums.size_bytes)
     }
 
     /// Bytes of a run of files. O(1).
     #[inline]
     pub fn range_bytes(&self, range: &Range<usize>) -> u64 {
+        self.sums(range).size_bytes
+    }
+
+    /// What a run of files holds. O(1).
+    #[inline]
+    pub fn sums(&self, range: &Range<usize>) -> LevelSums {
         if range.is_empty() {
-            return 0;
+            return LevelSums::default();
         }
-        self.size_before[range.end] - self.size_before[range.start]
+        self.sums_before[range.end].without(self.sums_before[range.start])
     }
 
     /// The first file that does not lie wholly before `key`: its index, or the number of files. Sorted levels
@@ -180,15 +228,15 @@ impl Level {
     }
 }
 
-fn sizes_before(files: &[Arc<FileMeta>]) -> Vec<u64> {
-    let mut total = 0_u64;
-    let mut sizes = Vec::with_capacity(files.len() + 1);
-    sizes.push(0);
+fn sums_before(files: &[Arc<FileMeta>]) -> Vec<LevelSums> {
+    let mut total = LevelSums::default();
+    let mut sums = Vec::with_capacity(files.len() + 1);
+    sums.push(total);
     for file in files {
-        total = total.saturating_add(file.size_bytes);
-        sizes.push(total);
+        total = total.with(LevelSums::of(file));
+        sums.push(total);
     }
-    sizes
+    sums
 }
 
 /// The common prefix of the largest user keys (of the first and the last, as they are sorted) and the heads

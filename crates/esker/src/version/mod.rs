@@ -35,7 +35,7 @@ pub use edit::{ColumnFamilyRecord, VersionEdit};
 pub use edit_codec::fuzz_edit;
 pub use family::{Buffer, Family, View};
 pub use file::{FileMeta, Origin, exclusive_bound};
-pub use level::Level;
+pub use level::{Level, LevelSums};
 pub use levels::Version;
 pub use names::{CURRENT, CURRENT_TEMP, FileKind, LOCK};
 pub use slot::{BlobSlot, Dead, Graveyard, Slot, TableSlot};
