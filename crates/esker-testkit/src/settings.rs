@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use esker::{
-    AppendOperator, ColumnFamilyOptions, CompactionStyle, Compression, IoMode, KeyOrder, MemtableKind,
-    Options, PrefixExtractor, ReverseBytewiseComparator, U64AddOperator,
+    Aging, AppendOperator, ColumnFamilyOptions, CompactionStyle, Compression, Hooks, IoMode, KeyOrder,
+    MemtableKind, Options, PrefixExtractor, ReverseBytewiseComparator, U64AddOperator,
 };
 
 use crate::oracle::{Family, Merge, Order};
@@ -67,6 +67,8 @@ impl FamilySettings {
             blob_value_bytes_min: rng.pick(&[0, 0, 1, 8, 30]),
             blob_compression: rng.pick(&compressions),
             blob_space_percent: rng.pick(&[110, 150, 1000]),
+            aging: rng.pick(&[Aging::None, Aging::None, Aging::Rewrite(60)]),
+            hooks: Hooks::default(),
         };
         Self {
             options,

@@ -69,7 +69,10 @@ fn an_index_is_dropped_and_its_space_is_back_at_once() {
     db.write(&mut rest).unwrap();
     let kept = |db: &Db| all(db).into_iter().map(|(key, _)| key).eq((0..500).map(key));
     assert!(kept(&db));
-    assert_eq!(drop_tables(&db, 0, 3000).unwrap().tables, property(&db, "files") + 1);
+    assert_eq!(
+        drop_tables(&db, 0, 3000).unwrap().tables,
+        property(&db, "files") + 1
+    );
     db.resume_background_work();
 }
 
@@ -142,10 +145,7 @@ fn a_failure_leaves_the_database_as_it_was() {
     assert!(drop_tables(&db, 0, 500).unwrap().tables > 0);
     assert!(all(&db).is_empty());
     db.close().unwrap();
-    assert_eq!(
-        drop_tables(&db, 0, 500).unwrap_err().kind(),
-        ErrorKind::Closed
-    );
+    assert_eq!(drop_tables(&db, 0, 500).unwrap_err().kind(), ErrorKind::Closed);
     let db = open(&fs).unwrap();
     assert!(all(&db).is_empty());
     check_files(&fs, &db).unwrap();
@@ -224,7 +224,10 @@ fn ranges_are_dropped_beside_writers_compactions_and_readers() {
         for _ in 0..60 {
             tables += drop_tables(&db, 400, 800).unwrap().tables;
             for number in (0..400).step_by(37) {
-                assert!(db.get(&key(number)).unwrap().is_some(), "{number} is not in the range");
+                assert!(
+                    db.get(&key(number)).unwrap().is_some(),
+                    "{number} is not in the range"
+                );
             }
         }
         done.store(true, Ordering::Relaxed);

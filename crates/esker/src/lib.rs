@@ -12,7 +12,7 @@
 //! | what a reader pins | `snapshot` `version` |
 //! | where data is | `memtable` `wal` `sstable` `blob` |
 //! | its parts | `batch` `cache` |
-//! | words | `key` `codec` `metrics` `options` `merge` `error` |
+//! | words | `key` `codec` `metrics` `options` `hooks` `merge` `error` |
 //! | what threads meet by | `sync` |
 #![deny(missing_docs)]
 
@@ -34,6 +34,7 @@ mod db;
 mod error;
 #[doc(hidden)]
 pub mod flush;
+mod hooks;
 pub mod inspect;
 #[doc(hidden)]
 pub mod key;
@@ -60,17 +61,21 @@ pub mod wal;
 pub use db::{
     CheckpointOptions, CheckpointSummary, ColumnFamily, Db, DeletedFiles, IngestOptions, IngestSummary, Iter,
     LevelStats, Mutation, Opener, PROPERTIES, Prepared, RecoveryReport, Stats, TableFileSummary,
-    TableFileWriter, WriteBatch,
+    TableFileWriter, TableInfo, WriteBatch,
 };
 pub use error::{Error, ErrorKind, Result};
 pub use esker_env::IoMode;
+pub use hooks::{
+    CollectedRow, CompactionFilter, CompactionFilterFactory, FilterContext, FilterDecision, Hooks,
+    PropertyCollector, PropertyCollectorFactory, RewriteCause, RowKind,
+};
 pub use key::{BytewiseComparator, Comparator, KeyOrder, ReverseBytewiseComparator};
 pub use merge::{AppendOperator, MergeOperator, U64AddOperator};
 #[doc(hidden)]
 pub use options::fuzz_options_text;
 pub use options::{
-    ColumnFamilyOptions, CompactionStyle, Compression, Durability, MemtableKind, Options, PrefixExtractor,
-    RecoveryMode, WriteOptions,
+    Aging, ColumnFamilyOptions, CompactionStyle, Compression, Durability, MemtableKind, Options,
+    PrefixExtractor, RecoveryMode, WriteOptions,
 };
 pub use read::{PinnedValue, ReadOptions};
 pub use snapshot::Snapshot;

@@ -5,6 +5,7 @@
 //! compared under the lock before it sleeps.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use esker_env::{Env, JoinHandle};
 
@@ -24,6 +25,12 @@ pub enum Lane {
 pub trait Work: Send + Sync + 'static {
     /// Runs one job of this lane, if there is one. False: there was nothing to do.
     fn run_one(&self, lane: Lane) -> bool;
+
+    /// When there may be work of this lane, of which no [`wake`](Scheduler::wake) tells; `None`: not by itself.
+    fn next_due(&self, lane: Lane) -> Option<Duration> {
+        let _ = lane;
+        None
+    }
 }
 
 #[derive(Default)]
@@ -219,11 +226,14 @@ impl Shared {
                 return;
             }
             let seen = state.generation;
-            let mut ran = false;
+            let (mut ran, mut due) = (false, None);
             if !state.holds_back(lane) {
                 state.running += 1;
                 drop(state);
                 ran = work.run_one(lane);
+                if !ran {
+                    due = work.next_due(lane);
+                }
                 state = self.state.lock();
                 state.running -= 1;
                 if ran {
@@ -234,8 +244,16 @@ impl Shared {
             }
             if !ran {
                 state.idle_compactors += usize::from(lane == Lane::Compaction);
-                while state.generation == seen && !state.stopping {
-                    self.work.wait(&mut state);
+                match due {
+                    Some(due) if state.generation == seen && !state.stopping => {
+                        self.work.wait_for(&mut state, due);
+                    }
+                    Some(_) => {}
+                    None => {
+                        while state.generation == seen && !state.stopping {
+                            self.work.wait(&mut state);
+                        }
+                    }
                 }
                 state.idle_compactors -= usize::from(lane == Lane::Compaction);
             }

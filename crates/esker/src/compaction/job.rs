@@ -11,16 +11,19 @@ use parking_lot::Mutex;
 
 use esker_env::Spawn;
 
-use super::picker::{self, OutputSplitter, Plan};
+use super::picker::{self, OutputSplitter, Plan, Reason};
 use crate::error::{Error, ErrorKind, Result};
+use crate::hooks::{CompactionFilter, FilterContext, RewriteCause};
 use crate::key::{Cursor, FragmentedTombstones, KeyOrder, SEQUENCE_MAX, Sequence, ValueKind, internal_key};
 use crate::read::MergingCursor;
 use crate::rewrite::{
-    self, Fetch, OutputContext, Outputs, RowSource, Rows, Rules, Written, carried_tombstones,
+    self, Expired, Fetch, OutputContext, Outputs, RowFilter, RowSource, Rows, Rules, Written,
+    carried_tombstones,
 };
-use crate::sstable::{CursorOptions, Purpose, Table, TableReadOptions};
+use crate::sstable::{CursorOptions, Purpose, Table, TableReadOptions, WriteTimes};
 use crate::version::{FileMeta, Tables, Version};
 
+mod age;
 mod chain;
 
 use chain::ChainCursor;
@@ -53,6 +56,14 @@ pub struct Job<'a> {
 
 /// Runs a merge; gives the new files, complete and synced. On an error nothing is left behind.
 pub fn run(job: &Job<'_>) -> Result<Written> {
+    let mut written = merge(job)?;
+    if job.plan.bottommost {
+        written.unmark();
+    }
+    Ok(written)
+}
+
+fn merge(job: &Job<'_>) -> Result<Written> {
     let order = job.version.order();
     let mut levels = Vec::new();
     let mut tombstones = Vec::new();
@@ -72,11 +83,14 @@ pub fn run(job: &Job<'_>) -> Result<Written> {
         tombstones.iter().map(Arc::as_ref),
     ));
     let carried = carried_tombstones(order, &tombstones, &job.snapshots, job.plan.bottommost);
-    let inputs = Inputs {
+    let mut inputs = Inputs {
         levels,
         tombstones,
         carried,
+        expired: Expired::Nothing,
+        write_times: WriteTimes::default(),
     };
+    (inputs.expired, inputs.write_times) = age::age(job, &inputs);
 
     let cuts = cuts(job, &inputs, order)?;
     let mut ranges: Vec<Range<'_>> = Vec::with_capacity(cuts.len() + 1);
@@ -127,6 +141,10 @@ struct Inputs {
     tombstones: Arc<FragmentedTombstones>,
     /// Those that outputs must hold.
     carried: FragmentedTombstones,
+    /// Which rows are too old.
+    expired: Expired,
+    /// What outputs are to say about when rows were written.
+    write_times: WriteTimes,
 }
 
 /// User keys from `start` up to `end` (exclusive).
@@ -208,11 +226,11 @@ fn run_range<'a>(job: &'a Job<'a>, inputs: &Inputs, range: Range<'_>) -> Result<
         order: order.clone(),
         snapshots: job.snapshots.clone(),
         bottommost: job.plan.bottommost,
-        level: job.plan.level_out,
         tombstones: Arc::clone(&inputs.tombstones),
         end: range.end.map(<[u8]>::to_vec),
         merge_operator: family.merge_operator.clone(),
-        filter: None,
+        filter: RowFilter::new(user_filter(job), inputs.expired),
+        keep_sequences: family.aging.row_limit().is_some(),
         fetch: job.output.blobs.as_ref().map(|inputs| {
             let fetch: Fetch<'_> = Box::new(|pointer| rewrite::fetch(inputs, pointer));
             fetch
@@ -227,7 +245,8 @@ fn run_range<'a>(job: &'a Job<'a>, inputs: &Inputs, range: Range<'_>) -> Result<
         rules,
     );
     let carried = inputs.carried.clip(order, range.start, range.end);
-    let mut outputs = Outputs::new(&job.output, Arc::new(carried));
+    let mut outputs =
+        Outputs::new(&job.output, Arc::new(carried)).with_write_times(inputs.write_times.clone());
     let mut splitter = OutputSplitter::new(order, &job.plan.grandparents, job.plan.output_file_bytes);
     let mut until_check = ROWS_PER_CHECK;
     while rows.advance()? {
@@ -255,6 +274,20 @@ fn run_range<'a>(job: &'a Job<'a>, inputs: &Inputs, range: Range<'_>) -> Result<
     metrics.compaction_dropped.add(dropped.total());
     metrics.merge_failures.add(dropped.merge_failures);
     Ok(Finished { outputs })
+}
+
+/// The family's filter for a key range of the job.
+fn user_filter(job: &Job<'_>) -> Option<Box<dyn CompactionFilter>> {
+    let factory = job.output.options.hooks.compaction_filter.as_ref()?;
+    let cause = match job.plan.reason {
+        Reason::Manual | Reason::Bulk => RewriteCause::Manual,
+        _ => RewriteCause::Compaction,
+    };
+    factory.create(&FilterContext::new(
+        job.plan.level_out,
+        job.plan.bottommost,
+        cause,
+    ))
 }
 
 /// The block that the row to be written comes from. A fold has gone on to what follows its operands, most often in the

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use super::core::Core;
 use super::edits::Manifest;
@@ -22,6 +23,9 @@ use crate::options::{ColumnFamilyOptions, CompactionStyle};
 use crate::rewrite::{BlobInputs, OutputContext};
 use crate::version::{Buffer, Family, FileKind, FileMeta, Version, VersionEdit};
 
+/// How often a thread without work looks at the age of tables at most, in seconds.
+const AGE_CHECK_SECONDS: u64 = 30;
+
 /// Compactions that run, so that no two get in each other's way. Whoever holds it is the only one that picks.
 #[derive(Default)]
 pub(super) struct Running {
@@ -34,7 +38,7 @@ impl Running {
     pub fn context(&self, family: u32) -> PickerContext<'_> {
         PickerContext {
             running: self.jobs.get(&family).map_or(&[], Vec::as_slice),
-            max_job_bytes: 0,
+            ..PickerContext::default()
         }
     }
 
@@ -115,6 +119,21 @@ impl Work for Core {
             Lane::Flush => self.flush_one(),
             Lane::Compaction => self.compact_one(),
         }
+    }
+
+    /// When the next table will be too old; what is overdue waits for something else.
+    fn next_due(&self, lane: Lane) -> Option<Duration> {
+        if lane == Lane::Flush {
+            return None;
+        }
+        let now = self.env.clock.unix_seconds();
+        let families = self.families.load();
+        let due = families
+            .by_id
+            .values()
+            .filter_map(|family| picker::next_aged_in(&family.view().version, &family.options(), now));
+        due.min()
+            .map(|seconds| Duration::from_secs(seconds.clamp(AGE_CHECK_SECONDS, 3600)))
     }
 }
 
@@ -206,6 +225,7 @@ impl Core {
         let mut running = self.running.lock();
         // One thread is kept for level 0, so that it never waits for a thread behind a large merge below it.
         let below_level0_full = compactors > 1 && running.below_level0() + 1 >= compactors;
+        let now_unix_seconds = self.env.clock.unix_seconds();
         let mut best: Option<(f64, Arc<Family>, Plan)> = None;
         for family in families.by_id.values() {
             let options = family.options();
@@ -216,7 +236,10 @@ impl Core {
                 continue;
             }
             let view = family.view();
-            let context = running.context(family.id);
+            let context = PickerContext {
+                now_unix_seconds,
+                ..running.context(family.id)
+            };
             if let Some(plan) = picker::pick(&view.version, &options, &context)
                 && (plan.level_in == 0 || plan.kind == PlanKind::Move || !below_level0_full)
                 && best.as_ref().is_none_or(|(score, _, _)| plan.score > *score)
@@ -266,6 +289,11 @@ impl Core {
             self.open_ahead(family, &edit);
             self.install(family, &edit, true)?;
             self.metrics.compactions.add(1);
+            match plan.reason {
+                Reason::Marked => self.metrics.compactions_for_tombstones.add(1),
+                Reason::Age => self.metrics.compactions_for_age.add(1),
+                _ => {}
+            }
             self.metrics.compaction_read_bytes.add(plan.input_bytes());
             self.metrics.compaction_write_bytes.add(bytes);
         }
@@ -435,6 +463,7 @@ impl Core {
     /// is in the view before its plan leaves it, so that nothing falls between the two looks.
     pub(super) fn is_idle(&self) -> bool {
         let families = self.families.load_full();
+        let now_unix_seconds = self.env.clock.unix_seconds();
         let running = self.running.lock();
         running.is_quiet()
             && running.is_unreserved()
@@ -443,7 +472,15 @@ impl Core {
                 let options = family.options();
                 view.sealed.is_empty()
                     && (options.compaction_style == CompactionStyle::Manual
-                        || picker::pick(&view.version, &options, &running.context(family.id)).is_none())
+                        || picker::pick(
+                            &view.version,
+                            &options,
+                            &PickerContext {
+                                now_unix_seconds,
+                                ..running.context(family.id)
+                            },
+                        )
+                        .is_none())
             })
     }
 }

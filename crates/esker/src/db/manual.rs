@@ -26,8 +26,9 @@ impl Db {
 
     /// Merges all data between `start` and `end` (inclusive; `None`: open) down to the deepest level that holds any,
     /// after a flush; deleted and overwritten rows that no snapshot sees are gone afterwards. A family in
-    /// [`Manual`](crate::CompactionStyle::Manual) style is merged in one parallel pass. Blocks until it is done;
-    /// reads and writes go on meanwhile. Works also while background work is paused, on this thread.
+    /// [`Manual`](crate::CompactionStyle::Manual) style is merged in one parallel pass. With a
+    /// [compaction filter](crate::CompactionFilter), or where rows [expire](crate::Aging::Expire), every table of the
+    /// range is rewritten, those in the deepest level too. Blocks until it is done; reads and writes go on meanwhile. Works also while background work is paused, on this thread.
     pub fn compact_range(&self, start: Option<&[u8]>, end: Option<&[u8]>) -> Result<()> {
         let family = self.default_column_family();
         self.compact_range_cf(&family, start, end)
@@ -169,8 +170,11 @@ impl Core {
     }
 
     fn compact_steps(&self, family: &Arc<Family>, start: Option<&[u8]>, end: Option<&[u8]>) -> Result<()> {
-        let bulk =
-            start.is_none() && end.is_none() && family.options().compaction_style == CompactionStyle::Manual;
+        // The steps of a range also rewrite what is in the last level already.
+        let bulk = start.is_none()
+            && end.is_none()
+            && family.options().compaction_style == CompactionStyle::Manual
+            && !family.options().rewrites_for_rows();
         let mut cursor = RangeCursor::default();
         loop {
             self.check_open()?;

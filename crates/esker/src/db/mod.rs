@@ -10,7 +10,7 @@
 //! - whole tables of a key range, dropped at once → `delete_files.rs`
 //! - a copy of all of it → `checkpoint.rs`, in a folder that `new_folder.rs` builds
 //! - tables that were made outside → `table_file.rs`, and become part of it → `ingest.rs`
-//! - what is told about it → `properties.rs`; settings that change while it is open → `tune.rs`
+//! - what is told about it → `properties.rs`, of its tables → `table_info.rs`; settings that change while it is open → `tune.rs`
 
 mod batch;
 mod checkpoint;
@@ -36,6 +36,7 @@ mod read;
 mod read_only;
 mod recover;
 mod table_file;
+mod table_info;
 mod tune;
 mod two_phase;
 mod write;
@@ -51,4 +52,5 @@ pub use iterator::Iter;
 pub use open::Opener;
 pub use properties::{LevelStats, PROPERTIES, Stats};
 pub use table_file::{TableFileSummary, TableFileWriter};
+pub use table_info::TableInfo;
 pub use two_phase::Prepared;

@@ -3,10 +3,14 @@
 use std::sync::Arc;
 
 use crate::error::Result;
+use crate::hooks::{CompactionFilter, FilterContext, RewriteCause};
 use crate::key::{Cursor, FragmentedTombstones, Sequence};
 use crate::memtable::Memtable;
 use crate::read::MergingCursor;
-use crate::rewrite::{OutputContext, Outputs, RowSource, Rows, Rules, Written, carried_tombstones};
+use crate::rewrite::{
+    Expired, OutputContext, Outputs, RowFilter, RowSource, Rows, Rules, Written, carried_tombstones,
+};
+use crate::sstable::WriteTimes;
 
 /// Writes sealed memtables of one family, newest first, into one table and, if there are large
 /// values, a blob file. Versions that no snapshot sees are dropped
@@ -32,18 +36,34 @@ pub fn run(
         order: order.clone(),
         snapshots,
         bottommost: false,
-        level: 0,
         tombstones,
         end: None,
         merge_operator: output.options.merge_operator.clone(),
-        filter: None,
+        filter: RowFilter::new(user_filter(output), Expired::Nothing),
+        keep_sequences: false,
         fetch: None,
     };
     // What lies below is not asked: a tombstone stays unless it is hidden itself.
     let mut rows = Rows::new(merging, |_: &[u8]| true, rules);
-    let mut outputs = Outputs::new(output, Arc::new(carried));
+    let mut outputs =
+        Outputs::new(output, Arc::new(carried)).with_write_times(write_times(memtables, output));
     while rows.advance()? {
         outputs.add(rows.key(), rows.value(), RowSource::Memtable)?;
     }
     outputs.finish()
+}
+
+/// The family's filter, if it is for flushes too.
+fn user_filter(output: &OutputContext<'_>) -> Option<Box<dyn CompactionFilter>> {
+    let factory = output.options.hooks.compaction_filter.as_ref()?;
+    let context = FilterContext::new(0, false, RewriteCause::Flush);
+    factory.filters_flushes().then(|| factory.create(&context))?
+}
+
+/// Where rows expire: all that is in the memtables was written by now.
+fn write_times(memtables: &[Arc<Memtable>], output: &OutputContext<'_>) -> WriteTimes {
+    let newest = memtables.iter().map(|memtable| memtable.sequence_max()).max();
+    let now = output.env.clock.unix_seconds();
+    let expires = output.options.aging.row_limit().is_some();
+    WriteTimes::new(newest.filter(|_| expires).map(|sequence| (sequence, now)))
 }

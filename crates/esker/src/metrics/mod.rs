@@ -56,6 +56,10 @@ counters! {
     flush_bytes,
     /// Compactions finished (trivial moves not counted).
     compactions,
+    /// Of these, those of tables with many tombstones.
+    compactions_for_tombstones,
+    /// Of these, those of tables that were too old.
+    compactions_for_age,
     /// Files moved to another level without rewriting them.
     trivial_moves,
     /// Bytes of SSTables read by compactions.

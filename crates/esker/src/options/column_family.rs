@@ -3,8 +3,10 @@
 use std::fmt;
 use std::sync::Arc;
 
+use super::Aging;
 use super::database::in_range;
 use crate::error::{Error, Result};
+use crate::hooks::Hooks;
 use crate::key::KeyOrder;
 use crate::merge::MergeOperator;
 
@@ -144,6 +146,10 @@ pub struct ColumnFamilyOptions {
     /// Size at which compaction starts a new SSTable, in bytes: 16 KiB to 4 GiB. A database of less than 128 of them
     /// gets smaller ones, down to 8 MiB. Default: 64 MiB.
     pub file_bytes: u64,
+    /// What happens to data that has become old. Not in `Manual` style by itself. Can change while running. Default: nothing.
+    pub aging: Aging,
+    /// Code of the program's own that is called for rows as tables are written. Not stored. Default: none.
+    pub hooks: Hooks,
 }
 
 impl Default for ColumnFamilyOptions {
@@ -169,6 +175,8 @@ impl Default for ColumnFamilyOptions {
             blob_value_bytes_min: 512,
             blob_compression: Compression::None,
             blob_space_percent: 150,
+            aging: Aging::None,
+            hooks: Hooks::default(),
         }
     }
 }
@@ -209,12 +217,18 @@ impl ColumnFamilyOptions {
             110,
             10_000,
         )?;
+        self.aging.validate()?;
         if self.compression_per_level.is_empty() {
             return Err(Error::invalid(
                 "option compression_per_level is empty; it needs at least one entry",
             ));
         }
         Ok(())
+    }
+
+    /// Whether rewriting a row can be worth while for its own sake: it may have expired, or a filter wants to see it.
+    pub fn rewrites_for_rows(&self) -> bool {
+        self.hooks.compaction_filter.is_some() || self.aging.row_limit().is_some()
     }
 
     /// The compression of `level`.
@@ -243,6 +257,8 @@ impl fmt::Debug for ColumnFamilyOptions {
             .field("block_bytes", &self.block_bytes)
             .field("compression_per_level", &self.compression_per_level)
             .field("compaction_style", &self.compaction_style)
+            .field("aging", &self.aging)
+            .field("hooks", &self.hooks)
             .finish_non_exhaustive()
     }
 }

@@ -2,11 +2,13 @@
 //!
 //! Every setting has a default that is right for flash on a small machine. Units are in the names.
 
+mod aging;
 mod column_family;
 mod database;
 mod operation;
 mod text;
 
+pub use aging::Aging;
 pub use column_family::{ColumnFamilyOptions, CompactionStyle, Compression, MemtableKind, PrefixExtractor};
 pub use database::{Options, RecoveryMode};
 pub use operation::{Durability, WriteOptions};

@@ -7,11 +7,11 @@
 
 use std::fmt::Write as _;
 
-use super::{ColumnFamilyOptions, CompactionStyle, Compression, MemtableKind, PrefixExtractor};
+use super::{Aging, ColumnFamilyOptions, CompactionStyle, Compression, MemtableKind, PrefixExtractor};
 use crate::error::{Error, Result};
 
 /// Settings that can change while the database is open.
-pub const CHANGEABLE: [&str; 13] = [
+pub const CHANGEABLE: [&str; 14] = [
     "memtable_bytes",
     "memtables_max",
     "filter_bits_per_key",
@@ -25,6 +25,7 @@ pub const CHANGEABLE: [&str; 13] = [
     "blob_value_bytes_min",
     "blob_compression",
     "blob_space_percent",
+    "aging",
 ];
 
 impl ColumnFamilyOptions {
@@ -70,6 +71,7 @@ impl ColumnFamilyOptions {
         put("blob_value_bytes_min", &self.blob_value_bytes_min);
         put("blob_compression", &self.blob_compression.name());
         put("blob_space_percent", &self.blob_space_percent);
+        put("aging", &self.aging.to_text());
         text
     }
 
@@ -115,6 +117,10 @@ impl ColumnFamilyOptions {
                     "manual" => CompactionStyle::Manual,
                     _ => return Err(bad(name, value, "leveled or manual")),
                 }
+            }
+            "aging" => {
+                let wanted = "none, rewrite:SECONDS or expire:SECONDS";
+                self.aging = Aging::from_text(value).ok_or_else(|| bad(name, value, wanted))?;
             }
             "level0_compaction_trigger" => self.level0_compaction_trigger = count(name, value)?,
             "level0_files_max" => self.level0_files_max = count(name, value)?,
@@ -204,6 +210,7 @@ mod tests {
             whole_key_filter: false,
             compression_per_level: vec![Compression::Zlib, Compression::Zstd],
             compaction_style: CompactionStyle::Manual,
+            aging: Aging::Expire(3600),
             ..ColumnFamilyOptions::default()
         };
         options.set("file_bytes", "2MiB").unwrap();
@@ -223,6 +230,9 @@ mod tests {
             ("memtable_bytes", "lots"),
             ("compaction_style", "x"),
             ("prefix_extractor", "fixed"),
+            ("aging", "expire"),
+            ("aging", "rewrite:soon"),
+            ("aging", "none:60"),
             ("nope", "1"),
         ] {
             let error = options.set(name, value).unwrap_err();

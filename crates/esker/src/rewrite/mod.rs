@@ -6,9 +6,10 @@ mod moves;
 mod outputs;
 pub mod rows;
 mod throttle;
+mod tombstone_window;
 mod values;
 
 pub use outputs::{OutputContext, Outputs, RowSource, Written};
-pub use rows::{CompactionRows as Rows, Decision, Dropped, Fetch, Filter, Rules, carried_tombstones};
+pub use rows::{CompactionRows as Rows, Dropped, Expired, Fetch, RowFilter, Rules, carried_tombstones};
 pub use throttle::Throttle;
 pub use values::{BlobInputs, fetch};

@@ -11,13 +11,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use esker_env::{CreateOptions, Env, IoMode, WriteFile};
 
 use super::Throttle;
+use super::tombstone_window::TombstoneWindow;
 use super::values::{BlobInputs, Values};
 use crate::cache::BlockCache;
 use crate::error::{Error, Result};
-use crate::key::{FragmentedTombstones, KeyOrder};
+use crate::key::{FragmentedTombstones, KeyOrder, ValueKind, trailer};
 use crate::metrics::Metrics;
 use crate::options::ColumnFamilyOptions;
-use crate::sstable::{TableOptions, TableWriter, Warmer};
+use crate::sstable::{TableOptions, TableWriter, Warmer, WriteTimes};
 use crate::version::{BlobFile, FileKind, FileMeta, VersionEdit};
 
 /// How often the throttle is asked, in bytes.
@@ -117,6 +118,13 @@ impl Written {
         }
     }
 
+    /// Takes back that tables should be compacted for their tombstones: nothing older is left that these could meet.
+    pub fn unmark(&mut self) {
+        for file in &mut self.tables {
+            *file.marked.get_mut() = false;
+        }
+    }
+
     /// Adds what another part of the same job wrote, behind this one's keys.
     pub fn append(&mut self, mut other: Self) {
         self.tables.append(&mut other.tables);
@@ -139,6 +147,8 @@ pub struct Outputs<'a> {
     stretch_start: Option<Vec<u8>>,
     current: Option<Current>,
     values: Values<'a>,
+    window: TombstoneWindow,
+    write_times: WriteTimes,
     /// Bytes in the current files when the throttle was last asked.
     throttled_bytes: u64,
     done: Vec<FileMeta>,
@@ -156,11 +166,20 @@ impl<'a> Outputs<'a> {
             stretch_start: None,
             current: None,
             values: Values::new(context),
+            window: TombstoneWindow::default(),
+            write_times: WriteTimes::default(),
             throttled_bytes: 0,
             done: Vec::new(),
             made: Vec::new(),
             finished: false,
         }
+    }
+
+    /// Has each table say this about when its rows were written.
+    #[must_use]
+    pub fn with_write_times(mut self, write_times: WriteTimes) -> Self {
+        self.write_times = write_times;
+        self
     }
 
     /// Appends a row; internal keys ascend.
@@ -175,6 +194,7 @@ impl<'a> Outputs<'a> {
         let bytes = internal_key.len() + value.len();
         let (internal_key, value) = self.values.place(internal_key, value)?;
         current.writer.add(internal_key, value)?;
+        self.window.add(is_tombstone(internal_key));
         let heat = source.heat(bytes, internal_key.len() + value.len());
         current.writer.add_heat(heat);
         let written = current.writer.estimated_bytes() + self.values.current_bytes();
@@ -246,6 +266,7 @@ impl<'a> Outputs<'a> {
             database_id: context.database_id,
             file_number: number,
             creation_unix_seconds: created,
+            write_times: self.write_times.clone(),
             ..TableOptions::new(context.options, context.level)
         };
         let warmer = context
@@ -280,9 +301,16 @@ impl<'a> Outputs<'a> {
             .map_err(|error| error.in_file(&current.path))?;
         let mut file = FileMeta::from_summary(current.number, summary);
         file.blobs = self.values.take_refs();
+        *file.marked.get_mut() = self.window.take();
         self.done.push(file);
         Ok(())
     }
+}
+
+#[inline]
+fn is_tombstone(internal_key: &[u8]) -> bool {
+    let kind = trailer(internal_key) as u8;
+    kind == ValueKind::Delete as u8 || kind == ValueKind::SingleDelete as u8
 }
 
 impl Drop for Outputs<'_> {

@@ -45,16 +45,19 @@
 //! row that is *newer* than a tombstone would fall under it. Such a tombstone would be at the same sources or
 //! below by promise 3, so in the input and in stripe 0, and a bottommost job drops those. To make it plain rather
 //! than subtle, a row that any tombstone of the input covers keeps its number: no job gives the number 0 to a row
-//! under a range tombstone. (A tombstone that is written later is newer than the row whatever its number.)
+//! under a range tombstone. (A tombstone that is written later is newer than the row whatever its number.) Where rows
+//! expire they keep their numbers, which tell their age.
 
 mod counters;
+mod filter;
 mod fold;
 mod rules;
 mod single_delete;
 mod tombstones;
 
 pub use counters::Dropped;
-pub use rules::{Decision, Fetch, Filter, Rules};
+pub use filter::{Expired, RowFilter};
+pub use rules::{Fetch, Rules};
 pub use tombstones::carried_tombstones;
 
 use crate::error::{Error, Result};
@@ -63,6 +66,8 @@ use crate::key::{
 };
 use crate::read::key_ends::KeyEnds;
 use crate::read::operands::Operands;
+
+use filter::Judgement;
 
 /// How the versions that follow in a stripe are to be taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -307,7 +312,11 @@ impl<'r, C: Cursor, B: FnMut(&[u8]) -> bool> CompactionRows<'r, C, B> {
                 self.set_trailer(sequence, kind);
             }
         }
-        if self.rules.bottommost && self.stripe == 0 && !self.is_under_any_tombstone() {
+        if self.rules.bottommost
+            && self.stripe == 0
+            && !self.rules.keep_sequences
+            && !self.is_under_any_tombstone()
+        {
             self.set_trailer(0, kind);
         }
         Ok(true)
@@ -319,38 +328,36 @@ impl<'r, C: Cursor, B: FnMut(&[u8]) -> bool> CompactionRows<'r, C, B> {
         tombstones.max_covering_near(&self.rules.order, &mut self.finger, user_key, SEQUENCE_MAX) > 0
     }
 
-    /// Asks the filter; `false`: it removes the row.
-    #[cold]
+    /// Asks the filter; `false`: it removes the row. A value in a blob file is read only if the key does not say enough.
     fn keep_filtered(&mut self, kind: ValueKind) -> Result<bool> {
-        let fetched;
-        let value = match self.value {
-            Value::Input if kind == ValueKind::BlobPointer => {
-                fetched = self.fetch()?;
-                &fetched
-            }
-            Value::Input => self.input.value(),
-            _ => self.buffer.as_slice(),
-        };
-        let Some(filter) = &mut self.rules.filter else {
+        let Some(mut filter) = self.rules.filter.take() else {
             return Ok(true);
         };
-        Ok(
-            match filter(self.rules.level, crate::key::user_key(&self.key), value) {
-                Decision::Keep => true,
-                Decision::Change(changed) => {
-                    self.dropped.changed += 1;
-                    self.buffer = changed;
-                    self.value = Value::Buffer;
-                    true
-                }
-                Decision::Remove => {
-                    self.dropped.removed += 1;
-                    let sequence = crate::key::trailer(&self.key) >> 8;
-                    self.set_trailer(sequence, ValueKind::Delete);
-                    false
-                }
+        let sequence = crate::key::trailer(&self.key) >> 8;
+        let user_key = crate::key::user_key(&self.key);
+        let judgement = match filter.judge_key(&self.rules.order, user_key, sequence) {
+            Some(judgement) => judgement,
+            None => match self.value {
+                Value::Input if kind == ValueKind::BlobPointer => filter.judge(user_key, &self.fetch()?),
+                Value::Input => filter.judge(user_key, self.input.value()),
+                _ => filter.judge(user_key, &self.buffer),
             },
-        )
+        };
+        self.rules.filter = Some(filter);
+        Ok(match judgement {
+            Judgement::Keep => true,
+            Judgement::Change(changed) => {
+                self.dropped.changed += 1;
+                self.buffer = changed;
+                self.value = Value::Buffer;
+                true
+            }
+            Judgement::Remove => {
+                self.dropped.removed += 1;
+                self.set_trailer(sequence, ValueKind::Delete);
+                false
+            }
+        })
     }
 
     /// The value behind the pointer that the input stands on.

@@ -11,7 +11,8 @@
 //! | `index` | partitions of separators and handles |
 //! | `properties`, `tombstones` | the two small blocks of their own form |
 //! | `options` | what writers, readers and cursors are told |
-//! | `writer`, `filter_builder` | [`TableWriter`] |
+//! | `writer`, `filter_builder`, `collectors` | [`TableWriter`] |
+//! | `write_times` | when rows were written |
 //! | `file` | reads blocks: through the cache, or from a window of the file |
 //! | `window` | readahead of scans, chunks of compactions |
 //! | `open` | opens tables |
@@ -24,6 +25,7 @@
 
 mod batch;
 mod block;
+mod collectors;
 mod cursor;
 mod file;
 mod filter;
@@ -41,6 +43,7 @@ mod tombstones;
 mod verify;
 mod warm;
 mod window;
+mod write_times;
 mod writer;
 
 pub use batch::{Part, WantedBlock, read_blocks, read_parts};
@@ -56,6 +59,7 @@ pub use properties::TableProperties;
 pub use table::{SplitPoint, Table};
 pub use tombstones::RawRangeTombstone;
 pub use warm::Warmer;
+pub use write_times::WriteTimes;
 pub use writer::{TableSummary, TableWriter};
 
 #[cfg(test)]

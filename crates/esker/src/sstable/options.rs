@@ -1,5 +1,7 @@
 //! What writers, readers and cursors of tables are told.
 
+use super::write_times::WriteTimes;
+use crate::hooks::Hooks;
 use crate::key::KeyOrder;
 use crate::options::{ColumnFamilyOptions, Compression, PrefixExtractor};
 
@@ -28,6 +30,10 @@ pub struct TableOptions {
     pub file_number: u64,
     /// When the table's data was created, in seconds since 1970 UTC.
     pub creation_unix_seconds: u64,
+    /// What is known about when its rows were written.
+    pub write_times: WriteTimes,
+    /// The collectors of user properties.
+    pub hooks: Hooks,
 }
 
 impl TableOptions {
@@ -45,6 +51,8 @@ impl TableOptions {
             database_id: 0,
             file_number: 0,
             creation_unix_seconds: 0,
+            write_times: WriteTimes::default(),
+            hooks: family.hooks.clone(),
         }
     }
 }

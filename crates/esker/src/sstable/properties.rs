@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use super::write_times::WriteTimes;
 use crate::codec::{put_slice, put_varint, take_slice, take_varint};
 use crate::options::PrefixExtractor;
 
@@ -45,6 +46,8 @@ pub struct TableProperties {
     pub whole_key_filter: bool,
     /// The prefixes that the filter holds.
     pub prefix_extractor: Option<PrefixExtractor>,
+    /// What is known about when its rows were written, where they expire.
+    pub write_times: WriteTimes,
     /// The user's own.
     pub user: BTreeMap<Vec<u8>, Vec<u8>>,
 }
@@ -91,6 +94,11 @@ impl TableProperties {
             put_varint(&mut value, len as u64);
             pairs.insert(b"prefix_extractor".to_vec(), value);
         }
+        if !self.write_times.is_empty() {
+            let mut value = Vec::new();
+            self.write_times.encode(&mut value);
+            pairs.insert(b"write_times".to_vec(), value);
+        }
         for (name, value) in &self.user {
             pairs.insert([USER, name].concat(), value.clone());
         }
@@ -114,6 +122,7 @@ impl TableProperties {
             match name {
                 b"comparator" => properties.comparator = String::from_utf8(value.to_vec()).ok()?,
                 b"whole_key_filter" => properties.whole_key_filter = value.first()? != &0,
+                b"write_times" => properties.write_times = WriteTimes::decode(value)?,
                 b"prefix_extractor" => {
                     let (kind, mut len) = value.split_first()?;
                     let len = usize::try_from(take_varint(&mut len)?).ok()?;
@@ -148,6 +157,7 @@ mod tests {
             whole_key_filter: bool,
             extractor in prop::option::of((any::<bool>(), 0_usize..100)),
             user: BTreeMap<Vec<u8>, Vec<u8>>,
+            times: Vec<(u64, u64)>,
         ) {
             let mut properties = TableProperties {
                 comparator,
@@ -157,6 +167,7 @@ mod tests {
                     false => PrefixExtractor::Capped(len),
                 }),
                 user,
+                write_times: WriteTimes::new(times),
                 ..TableProperties::default()
             };
             let names: Vec<_> = properties.numbers().iter().map(|(name, _)| *name).collect();

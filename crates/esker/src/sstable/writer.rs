@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use esker_env::WriteFile;
 
 use super::block::{BlockBuilder, BlockKind};
+use super::collectors::Collectors;
 use super::filter_builder::FilterBuilder;
 use super::format::{BLOCK_TRAILER_LEN, BlockHandle, FOOTER_LEN, Footer, encode_header, seal_block};
 use super::index::{IndexBuilder, Partition, separator, successor};
@@ -42,6 +43,7 @@ pub struct TableWriter {
     index: IndexBuilder,
     filter: Option<FilterBuilder>,
     warmer: Option<Warmer>,
+    collectors: Collectors,
     tombstones: Vec<RawRangeTombstone>,
     properties: TableProperties,
     smallest: Vec<u8>,
@@ -82,6 +84,7 @@ impl TableWriter {
             index: IndexBuilder::new(options.index_partition_bytes, bytewise),
             filter: FilterBuilder::new(&options),
             warmer: None,
+            collectors: Collectors::new(&options.hooks),
             tombstones: Vec::new(),
             properties: TableProperties {
                 sequence_min: u64::MAX,
@@ -89,6 +92,7 @@ impl TableWriter {
                 prefix_extractor: options.prefix_extractor,
                 whole_key_filter: options.whole_key_filter,
                 creation_unix_seconds: options.creation_unix_seconds,
+                write_times: options.write_times.clone(),
                 ..TableProperties::default()
             },
             smallest: Vec::new(),
@@ -156,6 +160,10 @@ impl TableWriter {
             ValueKind::Merge => properties.merges += 1,
             _ => {}
         }
+        if !self.collectors.is_empty() {
+            self.collectors
+                .add(parsed.user_key, parsed.kind, value, parsed.sequence);
+        }
         self.block.add(&mut self.out, internal_key, value);
         Ok(())
     }
@@ -215,6 +223,7 @@ impl TableWriter {
         footer.filter = self.write_filter()?;
         (footer.index, footer.index_partitioned) = self.write_index()?;
         footer.range_tombstones = self.write_tombstones(&mut largest)?;
+        self.collect();
         let mut encoded = Vec::new();
         self.properties.encode(&mut encoded);
         footer.properties = self.write_block(&encoded)?;
@@ -239,6 +248,16 @@ impl TableWriter {
     fn is_block_full(&self, next: usize) -> bool {
         let (size, full) = (self.block.byte_len(), self.options.block_bytes);
         size >= full || (size + next > full && (size >= full - full / 4 || next >= full))
+    }
+
+    /// Has the collectors say what they know, once they have seen the range tombstones.
+    fn collect(&mut self) {
+        if !self.collectors.is_empty() {
+            for (start, end, sequence) in &self.tombstones {
+                self.collectors.add(start, ValueKind::RangeDelete, end, *sequence);
+            }
+            self.collectors.finish(&mut self.properties.user);
+        }
     }
 
     fn check_first(&mut self, internal_key: &[u8]) -> Result<()> {

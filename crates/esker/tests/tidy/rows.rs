@@ -28,7 +28,7 @@ const ROWS: &[Row] = &[
     row(&["memtable", "wal", "sstable", "blob"]),
     row(&["batch", "cache"]),
     Row {
-        modules: &["key", "codec", "metrics", "options", "merge", "error"],
+        modules: &["key", "codec", "metrics", "options", "hooks", "merge", "error"],
         mutual: true,
     },
     row(&["sync"]),

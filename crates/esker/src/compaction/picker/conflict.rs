@@ -28,6 +28,8 @@ pub struct PickerContext<'a> {
     pub running: &'a [RunningJob],
     /// Input bytes up to which a job is extended beyond what it must take; 0: 25 times `file_bytes`.
     pub max_job_bytes: u64,
+    /// The time, in seconds since 1970 UTC; 0: no table is too old.
+    pub now_unix_seconds: u64,
 }
 
 impl PickerContext<'_> {

@@ -164,9 +164,10 @@ fn plan_of(
             grandparents_allow_move(version, options, level + 1, smallest, largest)
         })
     };
-    // A marked file is to be rewritten, not moved on as it is, if it has anything to lose.
-    let must_rewrite =
-        reason == Reason::Marked && at.files()[group.clone()].iter().any(|file| file.has_tombstones());
+    // A marked file is to be rewritten, not moved on as it is, if it has anything to lose; an old one always, or it would
+    // stay old.
+    let must_rewrite = reason == Reason::Age
+        || (reason == Reason::Marked && at.files()[group.clone()].iter().any(|file| file.has_tombstones()));
     let kind = if overlap.is_empty() && !must_rewrite && movable(&group) {
         let enough = excess_bytes.min(context.max_job_bytes(options));
         while at.range_bytes(&group) < enough {

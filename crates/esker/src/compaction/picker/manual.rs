@@ -15,6 +15,8 @@ pub struct RangeCursor {
     pub level: usize,
     /// What ends at or before this user key was brought down from that level already.
     pub after: Option<Vec<u8>>,
+    /// The newest file that there was at the start; those of the last level that are newer were written on the way.
+    pub newest: Option<u64>,
 }
 
 /// The next step of compacting a key range.
@@ -34,7 +36,8 @@ pub enum RangeStep {
 }
 
 /// The next step of bringing all data in `begin..=end` (user keys; `None`: no bound) down, level by level, until it
-/// is in the deepest level that has data. That level is read and written only where data comes down into it.
+/// is in the deepest level that has data. That level is read and written only where data comes down into it; if rows may
+/// have expired or there is a filter, all of its files in the range are rewritten.
 ///
 /// The cursor only moves on, so the steps end even while new data arrives; what arrived after the first step may
 /// remain above. To include what is in memory, flush first.
@@ -46,6 +49,27 @@ pub fn plan_range(
     end: Option<&[u8]>,
     cursor: &RangeCursor,
 ) -> RangeStep {
+    let newest = cursor
+        .newest
+        .or_else(|| version.files().map(|(_, file)| file.number).max());
+    match step_from(version, options, context, begin, end, cursor, newest) {
+        RangeStep::Run { plan, next } => RangeStep::Run {
+            plan,
+            next: RangeCursor { newest, ..next },
+        },
+        step => step,
+    }
+}
+
+fn step_from(
+    version: &Version,
+    options: &ColumnFamilyOptions,
+    context: &PickerContext<'_>,
+    begin: Option<&[u8]>,
+    end: Option<&[u8]>,
+    cursor: &RangeCursor,
+    newest: Option<u64>,
+) -> RangeStep {
     let mut cursor = cursor.clone();
     if cursor.level == 0 {
         if let Some(step) = level0_step(version, options, context, begin, end) {
@@ -53,7 +77,7 @@ pub fn plan_range(
         }
         cursor = RangeCursor {
             level: 1,
-            after: None,
+            ..RangeCursor::default()
         };
     }
     let last = version.last_non_empty().unwrap_or(0);
@@ -64,10 +88,56 @@ pub fn plan_range(
         }
         cursor = RangeCursor {
             level: cursor.level + 1,
-            after: None,
+            ..RangeCursor::default()
         };
     }
+    if cursor.level == last && options.rewrites_for_rows() {
+        let files = remaining(version, begin, end, &cursor);
+        return rewrite_step(version, options, context, last, files, newest);
+    }
     RangeStep::Done
+}
+
+/// Rewrites in place the first of `files` that was there at the start, with those that share a user key.
+fn rewrite_step(
+    version: &Version,
+    options: &ColumnFamilyOptions,
+    context: &PickerContext<'_>,
+    level: usize,
+    files: Range<usize>,
+    newest: Option<u64>,
+) -> RangeStep {
+    let (order, at) = (version.order(), version.level(level));
+    let old = |file: &FileMeta| Some(file.number) <= newest;
+    let Some(first) = files
+        .into_iter()
+        .find(|&i| at.files().get(i).is_some_and(|file| old(file)))
+    else {
+        return RangeStep::Done;
+    };
+    let group = &at.files()[at.clean_cut(order, first..first + 1)];
+    let free = key_range(order, group)
+        .and_then(|(smallest, largest)| free_overlap(version, context, level, smallest, largest));
+    if free.is_none() {
+        return RangeStep::Blocked;
+    }
+    let inputs = vec![InputLevel {
+        level,
+        files: group.to_vec(),
+    }];
+    let after = group.last().map(|file| file.largest_user_key().to_vec());
+    let plan = Plan::new(
+        version,
+        options,
+        (level, level),
+        inputs,
+        PlanKind::Merge,
+        Reason::Manual,
+    );
+    plan.map_or(RangeStep::Blocked, |plan| RangeStep::Run {
+        plan: Box::new(plan),
+        next: RangeCursor { level, after, newest },
+    })
 }
 
 /// Whether a file reaches into the range.
@@ -98,7 +168,7 @@ fn level0_step(
         plan: Box::new(plan),
         next: RangeCursor {
             level: 1,
-            after: None,
+            ..RangeCursor::default()
         },
     }))
 }
@@ -136,7 +206,10 @@ fn sorted_step(
     let max = context.max_job_bytes(options);
     // Whoever asks for a compaction wants tombstones gone; a move would keep them.
     let kind_of = |group: &Range<usize>, overlap: &Range<usize>| {
-        if overlap.is_empty() && !at.files()[group.clone()].iter().any(|file| file.has_tombstones()) {
+        if overlap.is_empty()
+            && !options.rewrites_for_rows()
+            && !at.files()[group.clone()].iter().any(|file| file.has_tombstones())
+        {
             PlanKind::Move
         } else {
             PlanKind::Merge
@@ -186,7 +259,11 @@ fn sorted_step(
     match Plan::new(version, options, (level, level + 1), inputs, kind, Reason::Manual) {
         Some(plan) => RangeStep::Run {
             plan: Box::new(plan),
-            next: RangeCursor { level, after },
+            next: RangeCursor {
+                level,
+                after,
+                newest: None,
+            },
         },
         None => RangeStep::Blocked,
     }
@@ -211,7 +288,7 @@ pub fn plan_bulk(
     let apart = all
         .windows(2)
         .all(|pair| pair[0].ends_before(order, pair[1].smallest_user_key()));
-    let kind = if apart && !all.iter().any(|file| file.has_tombstones()) {
+    let kind = if apart && !options.rewrites_for_rows() && !all.iter().any(|file| file.has_tombstones()) {
         PlanKind::Move
     } else {
         PlanKind::Merge

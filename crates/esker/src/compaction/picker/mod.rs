@@ -12,6 +12,7 @@
 //! level0.rs     level 0 -> base level, and level 0 -> level 0
 //! leveled.rs    a sorted level -> the next one
 //! manual.rs     a key range step by step; everything at once
+//! age.rs        tables that have become old
 //! collect.rs    space in blob files
 //! within.rs     tables that go with a key range
 //! splitter.rs   where the output of a merge starts a new file
@@ -28,6 +29,7 @@
 //! 4. *Dropping for good.* `bottommost` is set only if no file that is not an input can hold an older version of a
 //!    key in the plan's range.
 
+mod age;
 mod collect;
 mod conflict;
 mod level0;
@@ -42,6 +44,7 @@ mod within;
 #[cfg(test)]
 mod tests;
 
+pub use age::next_aged_in;
 pub use collect::{blob_pressure, emptied};
 pub use conflict::{PickerContext, RunningJob};
 pub use levels::{
@@ -87,5 +90,6 @@ pub fn pick(version: &Version, options: &ColumnFamilyOptions, context: &PickerCo
         }
     }
     leveled::pick_marked(version, options, context)
+        .or_else(|| age::pick_aged(version, options, context))
         .or_else(|| collect::pick_collect(version, options, context))
 }

@@ -31,8 +31,10 @@ pub enum Reason {
     LevelFull,
     /// The level is above the base level and should be empty.
     LevelUnused,
-    /// The file was marked.
+    /// The file was marked: it has many tombstones.
     Marked,
+    /// The file is older than files of the family may be.
+    Age,
     /// Blob files that the tables point into have too much dead space.
     BlobSpace,
     /// A key range was asked for.

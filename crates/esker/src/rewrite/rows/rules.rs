@@ -2,24 +2,10 @@
 
 use std::sync::Arc;
 
+use super::filter::RowFilter;
 use crate::error::Result;
 use crate::key::{FragmentedTombstones, KeyOrder, Sequence, key_head};
 use crate::merge::MergeOperator;
-
-/// What a compaction filter wants.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Decision {
-    /// The row stays.
-    Keep,
-    /// The key is deleted.
-    Remove,
-    /// The row gets this value.
-    Change(Vec<u8>),
-}
-
-/// A compaction filter: called with the output level, the user key and the value of each Put (or folded merge) that
-/// no snapshot sees.
-pub type Filter = Box<dyn FnMut(usize, &[u8], &[u8]) -> Decision + Send>;
 
 /// Reads the value behind a pointer into a blob file.
 pub type Fetch<'a> = Box<dyn Fn(&[u8]) -> Result<Vec<u8>> + Send + 'a>;
@@ -33,16 +19,16 @@ pub struct Rules<'a> {
     pub snapshots: Vec<Sequence>,
     /// Nothing older than the input exists for any key of its range.
     pub bottommost: bool,
-    /// The level that is written.
-    pub level: usize,
     /// The range tombstones of all inputs.
     pub tombstones: Arc<FragmentedTombstones>,
     /// The user key at which to stop (exclusive).
     pub end: Option<Vec<u8>>,
     /// Folds operands; without one they are kept as they are.
     pub merge_operator: Option<Arc<dyn MergeOperator>>,
-    /// The user's filter.
-    pub filter: Option<Filter>,
+    /// Asked about each Put, and folded merge, that no snapshot sees.
+    pub filter: Option<RowFilter>,
+    /// Rows keep their numbers where they could get the number 0: the age of a row is told by its number.
+    pub keep_sequences: bool,
     /// Values behind pointers, for folds and the filter; `None` where the input has no pointers.
     pub fetch: Option<Fetch<'a>>,
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use super::*;
+use crate::hooks::{CompactionFilter, FilterDecision};
 use crate::key::{FragmentedTombstones, KeyOrder, RangeTombstone, internal_key, user_key};
 use crate::merge::MergeOperator;
 use crate::read::testing::{Row, Source, VecCursor, comma, history, keys, merged, sources, view};
@@ -241,7 +242,7 @@ struct Job {
     bottommost: bool,
     below: bool,
     covers: Vec<Sequence>,
-    filter: Option<Filter>,
+    filter: Option<RowFilter>,
     operator: Option<Arc<dyn MergeOperator>>,
 }
 
@@ -277,7 +278,6 @@ fn run(job: Job, versions: &str) -> (String, Dropped) {
     let rules = Rules {
         snapshots: job.snapshots,
         bottommost: job.bottommost,
-        level: 3,
         tombstones: Arc::new(FragmentedTombstones::new(&ORDER, tombstones)),
         merge_operator: job.operator,
         filter: job.filter,
@@ -412,28 +412,143 @@ fn a_failing_operator_leaves_all_as_it_was_and_is_counted() {
     assert_eq!((rows.as_str(), dropped.merge_failures), ("M9=i M8=h", 1));
 }
 
+/// Decides by the value, which must be none that is hidden or seen by a snapshot.
+struct ByValue(FilterDecision);
+
+impl CompactionFilter for ByValue {
+    fn decide(&mut self, key: &[u8], value: &[u8]) -> FilterDecision {
+        assert_eq!(key, b"k");
+        assert!(value != b"a", "hidden or seen by a snapshot");
+        self.0.clone()
+    }
+}
+
 #[test]
 fn the_filter_sees_only_what_no_snapshot_sees() {
-    let with = |decision: Decision, job: Job| Job {
-        filter: Some(Box::new(move |level, key, value| {
-            assert_eq!((level, key), (3, &b"k"[..]));
-            assert!(value != b"a", "hidden or seen by a snapshot");
-            decision.clone()
-        })),
+    let with = |decision: FilterDecision, job: Job| Job {
+        filter: RowFilter::new(Some(Box::new(ByValue(decision))), Expired::Nothing),
         ..job
     };
-    assert_eq!(written(with(Decision::Keep, upper(&[])), "P9=i P1=a"), "P9=i");
+    let remove = || FilterDecision::Remove;
     assert_eq!(
-        written(with(Decision::Change(b"x".to_vec()), upper(&[])), "P9=i P1=a"),
+        written(with(FilterDecision::Keep, upper(&[])), "P9=i P1=a"),
+        "P9=i"
+    );
+    assert_eq!(
+        written(
+            with(FilterDecision::Change(b"x".to_vec()), upper(&[])),
+            "P9=i P1=a"
+        ),
         "P9=x"
     );
-    assert_eq!(written(with(Decision::Remove, upper(&[])), "P9=i P1=a"), "D9");
-    assert_eq!(written(with(Decision::Remove, bottom(&[])), "P9=i P1=a"), "");
+    assert_eq!(written(with(remove(), upper(&[])), "P9=i P1=a"), "D9");
+    assert_eq!(written(with(remove(), bottom(&[])), "P9=i P1=a"), "");
+    assert_eq!(written(with(remove(), bottom(&[1])), "P9=i P1=a"), "D9 P0=a");
+    assert_eq!(written(with(remove(), upper(&[])), "M9=i P8=h"), "D9");
+    assert_eq!(written(with(remove(), upper(&[9])), "P9=a"), "P9=a");
+}
+
+#[test]
+fn expired_rows_are_deleted_and_the_others_keep_their_numbers() {
+    let with = |expired: Expired, job: Job| Job {
+        filter: RowFilter::new(None, expired),
+        ..job
+    };
+    let until = Expired::Until;
+    assert_eq!(written(with(until(5), upper(&[])), "P5=e P1=a"), "D5");
+    assert_eq!(written(with(until(5), bottom(&[])), "P5=e P1=a"), "");
+    assert_eq!(written(with(until(5), upper(&[])), "P6=f P5=e"), "P6=f");
     assert_eq!(
-        written(with(Decision::Remove, bottom(&[1])), "P9=i P1=a"),
-        "D9 P0=a"
+        written(with(until(5), upper(&[])), "M6=f P5=e"),
+        "P6=e,f",
+        "as old as its newest operand"
     );
-    assert_eq!(written(with(Decision::Remove, upper(&[])), "M9=i P8=h"), "D9");
+    assert_eq!(
+        written(with(until(9), bottom(&[5])), "P9=i P5=e"),
+        "D9 P0=e",
+        "a snapshot sees it"
+    );
+    assert_eq!(
+        written(with(until(9), bottom(&[])), "P0=e"),
+        "P0=e",
+        "nobody knows its age"
+    );
+    assert_eq!(written(with(Expired::Everything, bottom(&[])), "P0=e"), "");
+    assert!(RowFilter::new(None, Expired::Nothing).is_none());
+}
+
+/// Skips to `until` at the first key, and keeps what is behind.
+struct Skipping {
+    until: &'static [u8],
+    asked: Arc<parking_lot::Mutex<Vec<Vec<u8>>>>,
+}
+
+impl CompactionFilter for Skipping {
+    fn decide_by_key(&mut self, key: &[u8]) -> Option<FilterDecision> {
+        let mut asked = self.asked.lock();
+        asked.push(key.to_vec());
+        Some(match asked.len() {
+            1 => FilterDecision::SkipUntil(self.until.to_vec()),
+            _ => FilterDecision::Keep,
+        })
+    }
+
+    fn decide(&mut self, _: &[u8], _: &[u8]) -> FilterDecision {
+        panic!("the key said enough")
+    }
+}
+
+#[test]
+fn what_a_filter_skips_is_removed_without_being_asked_about() {
+    let kept = |until: &'static [u8], snapshots: &[Sequence]| {
+        let row = |key: &str, sequence| {
+            (
+                internal_key(key.as_bytes(), sequence, ValueKind::Put),
+                b"v".to_vec(),
+            )
+        };
+        let rows = vec![row("b", 9), row("c", 3), row("d", 9), row("e", 9), row("f", 9)];
+        let source = Source {
+            rows: Arc::new(rows),
+            ..Source::default()
+        };
+        let asked = Arc::default();
+        let filter = Skipping {
+            until,
+            asked: Arc::clone(&asked),
+        };
+        let rules = Rules {
+            bottommost: true,
+            snapshots: snapshots.to_vec(),
+            filter: RowFilter::new(Some(Box::new(filter)), Expired::Nothing),
+            ..Rules::default()
+        };
+        let (rows, _) = collect(CompactionRows::new(
+            positioned(&[source]),
+            |_: &[u8]| false,
+            rules,
+        ));
+        let kept = rows
+            .iter()
+            .flat_map(|row| user_key(&row.0))
+            .map(|&byte| byte as char);
+        let asked = asked.lock().concat();
+        (kept.collect::<String>(), String::from_utf8(asked).unwrap())
+    };
+    assert_eq!(kept(b"e", &[]), ("ef".into(), "bef".into()));
+    assert_eq!(kept(b"dd", &[]), ("ef".into(), "bef".into()));
+    assert_eq!(
+        kept(b"a", &[]),
+        ("cdef".into(), "bcdef".into()),
+        "nothing lies behind"
+    );
+    assert_eq!(kept(b"z", &[]), (String::new(), "b".into()));
+    // The tombstones of the others hide nothing, so near the bottom they would be in the way of the snapshot only.
+    assert_eq!(
+        kept(b"e", &[5]),
+        ("bcdef".into(), "bef".into()),
+        "a snapshot sees c"
+    );
 }
 
 #[test]

@@ -160,6 +160,7 @@ impl Model {
             let context = PickerContext {
                 running: &running,
                 max_job_bytes: 0,
+                ..PickerContext::default()
             };
             let Some(plan) = pick(&self.version, &self.options, &context) else {
                 return;

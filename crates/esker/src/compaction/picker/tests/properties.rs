@@ -105,7 +105,7 @@ proptest! {
         let mut next_number = 1000;
         for choice in order {
             let running: Vec<_> = plans.iter().map(Plan::running).collect();
-            let context = PickerContext { running: &running, max_job_bytes: limit };
+            let context = PickerContext { running: &running, max_job_bytes: limit, ..PickerContext::default() };
             match pick(&version, &options, &context) {
                 Some(plan) if plans.len() < 4 => {
                     let legal = check(&version, &running, &plan);
@@ -127,7 +127,7 @@ proptest! {
     fn a_range_is_brought_down_in_legal_steps(version in any_version(), a in 0..80_u32, b in 0..80_u32, limit in 0..200_u64) {
         let (low, high) = (a.min(b).to_be_bytes(), a.max(b).to_be_bytes());
         let (mut version, options) = (version, options());
-        let context = PickerContext { running: &[], max_job_bytes: limit };
+        let context = PickerContext { running: &[], max_job_bytes: limit, ..PickerContext::default() };
         let (mut cursor, mut next_number) = (RangeCursor::default(), 1000);
         for _ in 0..60 {
             match plan_range(&version, &options, &context, Some(&low), Some(&high), &cursor) {

@@ -3,9 +3,9 @@
 //! A file of `scenarios/` holds scenarios between lines of `---`:
 //! ```text
 //! # what it shows
-//! options trigger=4 base=100 file=10 multiplier=10 levels=7 files_max=20 max_job=0
+//! options trigger=4 base=100 file=10 multiplier=10 levels=7 files_max=20 max_job=0 aging=60 now=500
 //! L0: 9[a..z]10 8[a..z]10*          number[smallest..largest]bytes; * taken, ! marked, ~ all tombstones
-//! L6: 1[a..m]50 2[n..z]50
+//! L6: 1[a..m]50@30 2[n..z]50        @ when it was written
 //! running 5->6 a..c                 a job
 //! do pick | targets | debt | range a..z | range all | bulk | drop a..z c..d
 //! => what comes out, in as many lines as it has
@@ -25,7 +25,7 @@ use crate::compaction::picker::{
     plan_bulk, plan_range, scores, tables_within,
 };
 use crate::key::{KeyOrder, ValueKind, internal_key};
-use crate::options::ColumnFamilyOptions;
+use crate::options::{Aging, ColumnFamilyOptions};
 use crate::version::{FileMeta, Version};
 
 /// Runs every scenario of a file and gives the file as it should read.
@@ -41,7 +41,7 @@ fn run(scenario: &str) -> String {
         level_base_bytes: 100,
         ..Default::default()
     };
-    let mut max_job_bytes = 0;
+    let (mut max_job_bytes, mut now) = (0, 0);
     let mut levels: BTreeMap<usize, Vec<Arc<FileMeta>>> = BTreeMap::new();
     let mut running: Vec<RunningJob> = Vec::new();
     let mut version: Option<Version> = None;
@@ -64,6 +64,8 @@ fn run(scenario: &str) -> String {
                     "multiplier" => options.level_size_multiplier = value as u32,
                     "levels" => options.levels = value as usize,
                     "max_job" => max_job_bytes = value,
+                    "aging" => options.aging = Aging::Expire(value),
+                    "now" => now = value,
                     _ => panic!("no option {name}"),
                 }
             }
@@ -98,6 +100,7 @@ fn run(scenario: &str) -> String {
             let context = PickerContext {
                 running: &running,
                 max_job_bytes,
+                now_unix_seconds: now,
             };
             let (text, plan) = act(action, version, &options, &context, &mut cursor);
             for (i, line) in text.lines().enumerate() {
@@ -125,6 +128,7 @@ fn parse_file(text: &str, level: usize, age: u64) -> Arc<FileMeta> {
     let (smallest, largest) = keys.split_once("..").expect("a..b");
     let size = rest.trim_end_matches(['*', '!', '~']);
     let number: u64 = number.parse().expect("number");
+    let (size, created) = size.split_once('@').unwrap_or((size, "0"));
     let size_bytes = size.parse().expect("bytes");
     // Older levels hold older data; a key shared by two neighbours has its newer version on the left.
     let sequence = (16 - level as u64) * 1000 + age;
@@ -136,6 +140,7 @@ fn parse_file(text: &str, level: usize, age: u64) -> Arc<FileMeta> {
         sequence_min: sequence - 1,
         sequence_max: sequence,
         entries: size_bytes,
+        created_unix_seconds: created.parse().expect("seconds"),
         deletions: if rest.contains('~') { size_bytes } else { 0 },
         marked: AtomicBool::new(rest.contains('!')),
         being_compacted: AtomicBool::new(rest.contains('*')),
@@ -213,7 +218,11 @@ fn show_tables(tables: &[(usize, Arc<FileMeta>)]) -> String {
         let numbers: Vec<String> = level.iter().map(|(_, file)| file.number.to_string()).collect();
         text += &format!("L{}: {}\n", level[0].0, numbers.join(" "));
     }
-    if text.is_empty() { "nothing".to_owned() } else { text }
+    if text.is_empty() {
+        "nothing".to_owned()
+    } else {
+        text
+    }
 }
 
 fn show(plan: &Plan) -> String {
@@ -256,4 +265,4 @@ macro_rules! scenarios {
     )*};
 }
 
-scenarios! { targets level0 level0_deep leveled moves parallel manual bulk marked debt within }
+scenarios! { targets level0 level0_deep leveled moves parallel manual bulk marked aged debt within }
