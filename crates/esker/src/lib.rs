@@ -60,8 +60,8 @@ pub mod wal;
 
 pub use db::{
     CheckpointOptions, CheckpointSummary, ColumnFamily, Db, DeletedFiles, IngestOptions, IngestSummary, Iter,
-    LevelStats, Mutation, Opener, PROPERTIES, Prepared, RecoveryReport, Stats, TableFileSummary,
-    TableFileWriter, TableInfo, WriteBatch,
+    LevelStats, Mutation, Opener, PROPERTIES, Prepared, RecoveryReport, Stats, TableDescription,
+    TableFileSummary, TableFileWriter, WriteBatch,
 };
 pub use error::{Error, ErrorKind, Result};
 pub use esker_env::IoMode;

@@ -12,8 +12,8 @@ use esker_env::{Env, FileLock};
 
 use super::edits::Manifest;
 use super::health::Health;
-use super::jobs::Running;
 use super::prepared::PreparedSet;
+use super::running::Running;
 use super::write::Token;
 use crate::background::{FlushProgress, Scheduler};
 use crate::batch::DEFAULT_COLUMN_FAMILY;

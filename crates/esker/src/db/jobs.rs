@@ -4,7 +4,6 @@
 //! written and synced; the manifest edit is made durable, under the manifest's lock; the view is replaced. Files that
 //! the edit removed are deleted when the last view that holds them is gone.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -14,7 +13,7 @@ use super::edits::Manifest;
 use super::write::{RETRY_AFTER, needed_wal};
 use crate::background::{Lane, Scheduler, Work};
 use crate::commit::Debt;
-use crate::compaction::picker::{self, PickerContext, Plan, PlanKind, Reason, RunningJob};
+use crate::compaction::picker::{self, Plan, PlanKind, Reason};
 use crate::compaction::{self, Job};
 use crate::error::{ErrorKind, Result};
 use crate::flush;
@@ -25,93 +24,6 @@ use crate::version::{Buffer, Family, FileKind, FileMeta, Version, VersionEdit};
 
 /// How often a thread without work looks at the age of tables at most, in seconds.
 const AGE_CHECK_SECONDS: u64 = 30;
-
-/// Compactions that run, so that no two get in each other's way. Whoever holds it is the only one that picks.
-#[derive(Default)]
-pub(super) struct Running {
-    jobs: BTreeMap<u32, Vec<RunningJob>>,
-    /// Families that someone compacts by hand, and how many do: nothing is picked for them.
-    reserved: BTreeMap<u32, usize>,
-}
-
-impl Running {
-    pub fn context(&self, family: u32) -> PickerContext<'_> {
-        PickerContext {
-            running: self.jobs.get(&family).map_or(&[], Vec::as_slice),
-            ..PickerContext::default()
-        }
-    }
-
-    /// Makes a plan known to the next one who picks. False if another job has one of its files.
-    pub fn register(&mut self, family: u32, plan: &Plan) -> bool {
-        let claimed = plan.claim();
-        if claimed {
-            self.jobs.entry(family).or_default().push(plan.running());
-        }
-        claimed
-    }
-
-    pub fn unregister(&mut self, family: u32, plan: &Plan) {
-        plan.release();
-        self.forget(family, &plan.running());
-    }
-
-    /// Keeps other jobs from writing into a stretch of a level.
-    pub fn claim(&mut self, family: u32, claim: RunningJob) {
-        self.jobs.entry(family).or_default().push(claim);
-    }
-
-    /// Undoes one [`claim`](Self::claim).
-    pub fn unclaim(&mut self, family: u32, claim: &RunningJob) {
-        self.forget(family, claim);
-    }
-
-    fn forget(&mut self, family: u32, job: &RunningJob) {
-        if let Some(jobs) = self.jobs.get_mut(&family) {
-            if let Some(at) = jobs.iter().position(|other| other == job) {
-                jobs.swap_remove(at);
-            }
-            if jobs.is_empty() {
-                self.jobs.remove(&family);
-            }
-        }
-    }
-
-    pub fn reserve(&mut self, family: u32) {
-        *self.reserved.entry(family).or_default() += 1;
-    }
-
-    pub fn unreserve(&mut self, family: u32) {
-        if let Some(count) = self.reserved.get_mut(&family) {
-            *count -= 1;
-            if *count == 0 {
-                self.reserved.remove(&family);
-            }
-        }
-    }
-
-    fn below_level0(&self) -> usize {
-        self.jobs
-            .values()
-            .flatten()
-            .filter(|job| job.level_in > 0)
-            .count()
-    }
-
-    /// Whether nobody compacts by hand.
-    pub fn is_unreserved(&self) -> bool {
-        self.reserved.is_empty()
-    }
-
-    /// Plans that run, over all families.
-    pub fn count(&self) -> usize {
-        self.jobs.values().map(Vec::len).sum()
-    }
-
-    fn is_quiet(&self) -> bool {
-        self.jobs.is_empty()
-    }
-}
 
 impl Work for Core {
     fn run_one(&self, lane: Lane) -> bool {
@@ -231,15 +143,12 @@ impl Core {
             let options = family.options();
             if family.dropped()
                 || options.compaction_style == CompactionStyle::Manual
-                || running.reserved.contains_key(&family.id)
+                || running.is_reserved(family.id)
             {
                 continue;
             }
             let view = family.view();
-            let context = PickerContext {
-                now_unix_seconds,
-                ..running.context(family.id)
-            };
+            let context = running.context_at(family.id, now_unix_seconds);
             if let Some(plan) = picker::pick(&view.version, &options, &context)
                 && (plan.level_in == 0 || plan.kind == PlanKind::Move || !below_level0_full)
                 && best.as_ref().is_none_or(|(score, _, _)| plan.score > *score)
@@ -475,10 +384,7 @@ impl Core {
                         || picker::pick(
                             &view.version,
                             &options,
-                            &PickerContext {
-                                now_unix_seconds,
-                                ..running.context(family.id)
-                            },
+                            &running.context_at(family.id, now_unix_seconds),
                         )
                         .is_none())
             })

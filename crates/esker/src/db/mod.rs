@@ -5,12 +5,12 @@
 //! - a write → `write.rs` (what the commit pipeline does here), `log.rs` (the segments of the log)
 //! - a two-phase commit → `two_phase.rs`, of what `prepared.rs` holds
 //! - a read → `read.rs`, `iterator.rs`
-//! - background work → `jobs.rs` (which job, and what its result means)
+//! - background work → `jobs.rs` (which job, and what its result means), `running.rs` (which run)
 //! - column families → `families.rs`; flush, compaction and pauses by hand → `manual.rs`
 //! - whole tables of a key range, dropped at once → `delete_files.rs`
 //! - a copy of all of it → `checkpoint.rs`, in a folder that `new_folder.rs` builds
 //! - tables that were made outside → `table_file.rs`, and become part of it → `ingest.rs`
-//! - what is told about it → `properties.rs`, of its tables → `table_info.rs`; settings that change while it is open → `tune.rs`
+//! - what is told about it → `properties.rs`, of its tables → `table_description.rs`; settings that change while it is open → `tune.rs`
 
 mod batch;
 mod checkpoint;
@@ -35,8 +35,9 @@ mod properties;
 mod read;
 mod read_only;
 mod recover;
+mod running;
+mod table_description;
 mod table_file;
-mod table_info;
 mod tune;
 mod two_phase;
 mod write;
@@ -51,6 +52,6 @@ pub use ingest::{IngestOptions, IngestSummary};
 pub use iterator::Iter;
 pub use open::Opener;
 pub use properties::{LevelStats, PROPERTIES, Stats};
+pub use table_description::TableDescription;
 pub use table_file::{TableFileSummary, TableFileWriter};
-pub use table_info::TableInfo;
 pub use two_phase::Prepared;

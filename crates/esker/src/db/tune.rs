@@ -13,7 +13,7 @@ impl Db {
     ///
     /// Can be changed: `memtable_bytes`, `memtables_max`, `filter_bits_per_key`, `block_bytes`, `compaction_style`
     /// (`leveled`, `manual`), `level0_compaction_trigger`, `level0_files_max`, `level_base_bytes`,
-    /// `level_size_multiplier`, `file_bytes`.
+    /// `level_size_multiplier`, `file_bytes`, `blob_value_bytes_min`, `blob_compression`, `blob_space_percent`, `aging`.
     pub fn set_family_options(&self, family: &ColumnFamily, changes: &[(&str, &str)]) -> Result<()> {
         let core = self.core();
         core.check_open()?;

@@ -38,7 +38,7 @@ pub struct TableProperties {
     pub index_bytes: u64,
     /// Stored bytes of filter blocks and their index, trailers included.
     pub filter_bytes: u64,
-    /// When the data was created, in seconds since 1970 UTC.
+    /// When the table was written, in seconds since 1970 UTC.
     pub creation_unix_seconds: u64,
     /// Name of the order of keys.
     pub comparator: String,

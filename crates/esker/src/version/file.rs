@@ -45,7 +45,7 @@ pub struct FileMeta {
     pub deletions: u64,
     /// Range tombstones.
     pub range_tombstones: u64,
-    /// When its data was first written to a table, in seconds since 1970-01-01 UTC; merging keeps the oldest.
+    /// When it was written, in seconds since 1970-01-01 UTC.
     pub created_unix_seconds: u64,
     /// Keys and values in bytes, before prefixes are shared and blocks compressed.
     pub raw_bytes: u64,

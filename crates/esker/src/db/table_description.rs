@@ -10,7 +10,7 @@ use crate::version::FileMeta;
 /// A table of a column family.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct TableInfo {
+pub struct TableDescription {
     /// The number in its name.
     pub number: u64,
     /// Its level.
@@ -46,7 +46,7 @@ impl Db {
         family: &ColumnFamily,
         start: Option<&[u8]>,
         end: Option<&[u8]>,
-    ) -> Result<Vec<TableInfo>> {
+    ) -> Result<Vec<TableDescription>> {
         let core = self.core();
         core.check_open()?;
         let version = Arc::clone(&family.family.view().version);
@@ -66,12 +66,12 @@ impl Db {
     }
 }
 
-fn info(level: usize, file: &FileMeta, properties: &BTreeMap<Vec<u8>, Vec<u8>>) -> TableInfo {
+fn info(level: usize, file: &FileMeta, properties: &BTreeMap<Vec<u8>, Vec<u8>>) -> TableDescription {
     let properties = properties.iter().filter_map(|(name, value)| {
         // Names of collectors are text.
         Some((String::from_utf8(name.clone()).ok()?, value.clone()))
     });
-    TableInfo {
+    TableDescription {
         number: file.number,
         level,
         size_bytes: file.size_bytes,
