@@ -1,4 +1,8 @@
 //! Rows that expire, and tables that are rewritten because they are old, on a clock that moves as it is told.
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test ends with the first surprise, in its helpers, too"
+)]
 
 use std::time::Duration;
 

@@ -1,4 +1,8 @@
 //! Compaction filters and property collectors, through the database.
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test ends with the first surprise, in its helpers, too"
+)]
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
