@@ -127,7 +127,11 @@ impl Fs for PosixFs {
 
     fn canonical(&self, dir: &Path) -> io::Result<PathBuf> {
         // The parent of a bare name.
-        fs::canonicalize(if dir.as_os_str().is_empty() { Path::new(".") } else { dir })
+        fs::canonicalize(if dir.as_os_str().is_empty() {
+            Path::new(".")
+        } else {
+            dir
+        })
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
