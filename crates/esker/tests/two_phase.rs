@@ -92,7 +92,7 @@ fn what_is_prepared_is_invisible_until_it_is_committed_and_then_newest() {
 fn steps_that_can_not_be_taken_say_why_and_change_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let small = Options {
-        prepared_bytes_max: 1000,
+        memtables_bytes_max: 1000,
         ..options()
     };
     let db = Db::open(dir.path(), small).unwrap();

@@ -68,7 +68,7 @@ impl PreparedSet {
             return Err(Error::new(
                 ErrorKind::Retry,
                 format!(
-                    "prepared batches take {} bytes, and {bytes} more would pass prepared_bytes_max, which is {bytes_max}",
+                    "prepared batches take {} bytes, and {bytes} more would pass memtables_bytes_max, which is {bytes_max}",
                     self.bytes
                 ),
             ));
@@ -195,7 +195,7 @@ mod tests {
         let error = set.reserve(b"small", 1, 1000).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Retry);
         assert!(
-            error.message().contains("prepared_bytes_max, which is 1000"),
+            error.message().contains("memtables_bytes_max, which is 1000"),
             "{error}"
         );
         set.remove(b"large");

@@ -67,8 +67,8 @@ impl Db {
     /// long does not keep the log from being shortened, and costs its bytes and a sync whenever a memtable is full.
     ///
     /// Errors: `InvalidArgument` for a name that is taken or has not 1 to 4,096 bytes, and for
-    /// [`Durability::None`]; `Retry` if all prepared batches together would pass
-    /// [`prepared_bytes_max`](crate::Options::prepared_bytes_max); those of a write. After a failed sync the database takes no
+    /// [`Durability::None`]; `Retry` if all prepared batches together would pass the memtables'
+    /// part of the memory ([`memtables_bytes_max`](crate::Options::memtables_bytes_max)), which one alone may pass; those of a write. After a failed sync the database takes no
     /// more writes, and whether the batch is prepared shows when it is opened again.
     pub fn prepare(&self, name: &[u8], batch: &mut WriteBatch, options: &WriteOptions) -> Result<()> {
         let core = self.core();
@@ -78,7 +78,7 @@ impl Db {
         let reserved = core
             .prepared
             .lock()
-            .reserve(name, bytes, core.options.prepared_bytes_resolved());
+            .reserve(name, bytes, core.options.memtables_bytes_resolved());
         if let Err(error) = reserved {
             batch.raw.unmake_step();
             return Err(error);

@@ -49,10 +49,6 @@ pub struct Options {
     /// new files, as are all where the process may not lock memory (`RLIMIT_MEMLOCK`), the file system is not ext4, XFS or
     /// tmpfs, or this is less than `wal_segment_bytes`. Default: 0.
     pub wal_memory_bytes: u64,
-    /// Bytes that batches which are prepared and not resolved ([`Db::prepare`](crate::Db::prepare)) may take together; one
-    /// alone may take more. They stay in memory, and every WAL segment begins with a copy of them. 0: the memtables' part of
-    /// the budget. Default: 0.
-    pub prepared_bytes_max: u64,
     /// Threads for compactions, 0 to 64; 0: one for each processor. One more thread flushes. Default: 0.
     pub compaction_threads: usize,
     /// Key ranges into which one compaction may be split, 1 to 64. Default: 4.
@@ -86,7 +82,6 @@ impl Default for Options {
             wal_bytes_max: 0,
             wal_segment_bytes: 64 << 20,
             wal_memory_bytes: 0,
-            prepared_bytes_max: 0,
             compaction_threads: 0,
             subcompactions_max: 4,
             background_bytes_per_second: 0,
@@ -133,14 +128,6 @@ impl Options {
             self.memory_budget_bytes / 2
         } else {
             self.memtables_bytes_max
-        }
-    }
-
-    /// The bound on prepared bytes.
-    pub fn prepared_bytes_resolved(&self) -> u64 {
-        match self.prepared_bytes_max {
-            0 => self.memtables_bytes_resolved(),
-            given => given,
         }
     }
 
