@@ -12,8 +12,7 @@ use crate::{BatchRead, Fs, IoPriority, RandomFile};
 /// Bytes between two ranges that are read along rather than skipped where somebody waits: at most one page of the device
 /// more.
 const GAP_BYTES_MAX: u64 = 4 << 10;
-/// The same where nobody waits. A request costs some 3 us of processor time, and the device reads 16 KiB in about that time
-/// for each of its requests, of which it then has fewer.
+/// The same where nobody waits: then fewer requests count for more than fewer bytes.
 pub const BACKGROUND_GAP_BYTES_MAX: u64 = 16 << 10;
 /// A run is not longer than this, so that a long one is read by several requests at a time.
 const RUN_BYTES_MAX: u64 = 128 << 10;

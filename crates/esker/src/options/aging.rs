@@ -15,7 +15,8 @@ pub enum Aging {
     Rewrite(u64),
     /// Rows that were written longer ago are deleted by compactions, and tables that are older, all rows of which have
     /// expired, are compacted for that alone. Reads see a row until a compaction has removed it: never before it is that
-    /// old, and as a rule before it is twice as old. Snapshots keep what they see.
+    /// old, and as a rule before it is twice as old. Snapshots keep what they see; but **a snapshot that is taken while a
+    /// compaction runs sees the rows that it removes only until it ends**.
     ///
     /// When a row was written is known by its sequence number, to a 32nd of the limit and the time that it spent in a
     /// memtable. A merged value is as old as its newest operand; rows of an ingested table may be taken for as old as the
