@@ -16,7 +16,7 @@ use super::OutputContext;
 use super::blob_output::BlobOutput;
 use crate::blob::{BlobPointer, BlobWindows, RECORD_HEADER_LEN, WindowOptions};
 use crate::error::Result;
-use crate::key::{TRAILER_LEN, ValueKind};
+use crate::key::{TRAILER_LEN, ValueKind, trailer};
 use crate::version::{BlobFile, BlobRef, BlobSet, Tables};
 
 /// The blob files that a compaction's rows point into.
@@ -58,7 +58,7 @@ impl<'a> Values<'a> {
     /// The row to put into the table for this one.
     #[inline]
     pub fn place<'v>(&'v mut self, internal_key: &'v [u8], value: &'v [u8]) -> Result<(&'v [u8], &'v [u8])> {
-        let kind = kind_byte(internal_key);
+        let kind = trailer(internal_key) as u8;
         if kind == ValueKind::Put as u8 {
             if !is_large(self.context, value.len() as u64) {
                 return Ok((internal_key, value));
@@ -193,16 +193,6 @@ pub fn fetch(inputs: &BlobInputs<'_>, pointer: &[u8]) -> Result<Vec<u8>> {
         .tables
         .with_blob(file, |reader| reader.read(&pointer, true))?;
     Ok(value.to_vec())
-}
-
-#[inline]
-fn kind_byte(internal_key: &[u8]) -> u8 {
-    internal_key
-        .len()
-        .checked_sub(TRAILER_LEN)
-        .and_then(|at| internal_key.get(at))
-        .copied()
-        .unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -35,6 +35,26 @@ pub enum RangeStep {
     Done,
 }
 
+impl RangeStep {
+    /// Runs `plan`, or waits where there is none.
+    fn run(plan: Option<Plan>, next: RangeCursor) -> Self {
+        plan.map_or(Self::Blocked, |plan| Self::Run {
+            plan: Box::new(plan),
+            next,
+        })
+    }
+}
+
+impl RangeCursor {
+    /// At the first file of `level`.
+    fn start_of(level: usize) -> Self {
+        Self {
+            level,
+            ..Self::default()
+        }
+    }
+}
+
 /// The next step of bringing all data in `begin..=end` (user keys; `None`: no bound) down, level by level, until it
 /// is in the deepest level that has data. That level is read and written only where data comes down into it; if rows may
 /// have expired or there is a filter, all of its files in the range are rewritten.
@@ -75,10 +95,7 @@ fn step_from(
         if let Some(step) = level0_step(version, options, context, begin, end) {
             return step;
         }
-        cursor = RangeCursor {
-            level: 1,
-            ..RangeCursor::default()
-        };
+        cursor = RangeCursor::start_of(1);
     }
     let last = version.last_non_empty().unwrap_or(0);
     while cursor.level < last {
@@ -86,10 +103,7 @@ fn step_from(
         if !files.is_empty() {
             return sorted_step(version, options, context, cursor.level, files);
         }
-        cursor = RangeCursor {
-            level: cursor.level + 1,
-            ..RangeCursor::default()
-        };
+        cursor = RangeCursor::start_of(cursor.level + 1);
     }
     if cursor.level == last && options.rewrites_for_rows() {
         let files = remaining(version, begin, end, &cursor);
@@ -134,10 +148,7 @@ fn rewrite_step(
         PlanKind::Merge,
         Reason::Manual,
     );
-    plan.map_or(RangeStep::Blocked, |plan| RangeStep::Run {
-        plan: Box::new(plan),
-        next: RangeCursor { level, after, newest },
-    })
+    RangeStep::run(plan, RangeCursor { level, after, newest })
 }
 
 /// Whether a file reaches into the range.
@@ -164,13 +175,7 @@ fn level0_step(
     }
     let out = level_targets(version, options).level0_output;
     let plan = level0::merge_down(version, options, context, out, taken, Reason::Manual);
-    Some(plan.map_or(RangeStep::Blocked, |plan| RangeStep::Run {
-        plan: Box::new(plan),
-        next: RangeCursor {
-            level: 1,
-            ..RangeCursor::default()
-        },
-    }))
+    Some(RangeStep::run(plan, RangeCursor::start_of(1)))
 }
 
 /// The files of the cursor's level that are still to be brought down.
@@ -256,17 +261,12 @@ fn sorted_step(
             files: below.files()[overlap].to_vec(),
         },
     ];
-    match Plan::new(version, options, (level, level + 1), inputs, kind, Reason::Manual) {
-        Some(plan) => RangeStep::Run {
-            plan: Box::new(plan),
-            next: RangeCursor {
-                level,
-                after,
-                newest: None,
-            },
-        },
-        None => RangeStep::Blocked,
-    }
+    let plan = Plan::new(version, options, (level, level + 1), inputs, kind, Reason::Manual);
+    let next = RangeCursor {
+        after,
+        ..RangeCursor::start_of(level)
+    };
+    RangeStep::run(plan, next)
 }
 
 /// Everything from all levels into the last one, in one plan: after a load without compaction this writes each row
