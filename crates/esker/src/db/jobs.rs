@@ -62,8 +62,13 @@ impl Core {
         let Some((_, family)) = waiting else { return false };
         match self.flush_family(family) {
             Ok(()) => self.health.flush_succeeded(),
-            Err(error) => self.job_failed(error, Lane::Flush),
+            Err(error) => {
+                // Compactions may be what makes room for it.
+                self.throttle.set_flush_urgent(false);
+                self.job_failed(error, Lane::Flush);
+            }
         }
+        self.update_flush_urgency();
         self.flushes.notify();
         true
     }

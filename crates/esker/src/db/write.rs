@@ -363,8 +363,19 @@ impl Core {
             token.default_hint = InsertHint::default();
         }
         self.share_memory_with_memtables();
+        self.update_flush_urgency();
         self.wake();
         Ok(())
+    }
+
+    /// Has compactions make room for the flush if a writer that fills a memtable now would have to wait for it.
+    pub(super) fn update_flush_urgency(&self) {
+        let families = self.families.load();
+        let is_urgent = families.by_id.values().any(|family| {
+            let sealed = family.view().sealed.len();
+            sealed > 0 && sealed + 1 >= family.options().memtables_max
+        });
+        self.throttle.set_flush_urgent(is_urgent);
     }
 
     pub(super) fn replace_active(&self, wal_number: u64, family: &Family) {
@@ -432,3 +443,37 @@ pub(super) fn oldest_wal(view: &View) -> Option<u64> {
 
 /// How long a background thread waits after a failure before it tries again.
 pub(super) const RETRY_AFTER: Duration = Duration::from_millis(200);
+
+#[cfg(test)]
+mod tests {
+    use esker_env::Env;
+
+    use crate::background::{Lane, Work};
+    use crate::db::Opener;
+    use crate::options::{ColumnFamilyOptions, Options};
+
+    #[test]
+    fn a_flush_is_urgent_while_a_full_memtable_would_wait_for_it() {
+        let options = Options {
+            default_column_family: ColumnFamilyOptions {
+                memtables_max: 3,
+                ..ColumnFamilyOptions::default()
+            },
+            ..Options::default()
+        };
+        let db = Opener::new(options).env(Env::simulated(1).0).open("/db").unwrap();
+        db.pause_background_work();
+        let core = db.core();
+        let family = core.family(0).unwrap();
+        for urgent in [false, true] {
+            db.put(b"key", b"value").unwrap();
+            assert!(!core.throttle.is_flush_urgent());
+            core.with_token(|token| core.seal(token, &family)).unwrap();
+            assert_eq!(core.throttle.is_flush_urgent(), urgent);
+        }
+        assert!(core.run_one(Lane::Flush));
+        assert!(!core.throttle.is_flush_urgent());
+        db.resume_background_work();
+        db.close().unwrap();
+    }
+}

@@ -82,6 +82,11 @@ pub struct OutputContext<'a> {
 }
 
 impl OutputContext<'_> {
+    /// Whether a flush writes, for which compactions make room.
+    fn is_flush(&self) -> bool {
+        self.blobs.is_none()
+    }
+
     /// Creates a file to be written from front to end; `what` it is, for the message of an error.
     pub(super) fn create(&self, path: &Path, what: &str) -> Result<Box<dyn WriteFile>> {
         let options = CreateOptions {
@@ -200,7 +205,11 @@ impl<'a> Outputs<'a> {
         let written = current.writer.estimated_bytes() + self.values.current_bytes();
         if written.saturating_sub(self.throttled_bytes) >= THROTTLE_STEP {
             let bytes = written - self.throttled_bytes;
-            self.context.throttle.take(&*self.context.env.clock, bytes);
+            let clock = &*self.context.env.clock;
+            if !self.context.is_flush() {
+                self.context.throttle.give_way(clock, bytes);
+            }
+            self.context.throttle.take(clock, bytes);
             self.throttled_bytes = written;
         } else {
             // A file was ended since.
