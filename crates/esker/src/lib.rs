@@ -59,18 +59,25 @@ pub mod version;
 pub mod wal;
 
 pub use db::{
-    CheckpointOptions, CheckpointSummary, ColumnFamily, Db, DeletedFiles, IngestOptions, IngestSummary, Iter,
-    LevelStats, Mutation, Opener, PROPERTIES, Prepared, RecoveryReport, Stats, TableDescription,
-    TableFileSummary, TableFileWriter, WriteBatch,
+    CheckpointOptions, CheckpointSummary, ColumnFamily, Db, DeletedFiles, FamilyStats, IngestOptions,
+    IngestSummary, Iter, LevelStats, Mutation, Opener, PROPERTIES, Prepared, RecoveryReport, Stats,
+    TableDescription, TableFileSummary, TableFileWriter, WriteBatch,
 };
 pub use error::{Error, ErrorKind, Result};
 pub use esker_env::IoMode;
+pub use hooks::{
+    BackgroundError, BackgroundErrorOver, BackgroundTask, CheckpointMade, CompactionBegun, CompactionEnded,
+    CompactionInput, CompactionReason, DataFileKind, EventFamily, EventListener, EventsLost, FamilyCreated,
+    FamilyDropped, FileCause, FileCreated, FileDeleted, FlushBegun, FlushEnded, JobOutcome, JobOutput,
+    MemtableSealed, Moment, SnapshotFreed, TablesDropped, TablesIngested, WriteStall, WriteStallChanged,
+};
 pub use hooks::{
     CollectedRow, CompactionFilter, CompactionFilterFactory, FilterContext, FilterDecision, Hooks,
     PropertyCollector, PropertyCollectorFactory, RewriteCause, RowKind,
 };
 pub use key::{BytewiseComparator, Comparator, KeyOrder, ReverseBytewiseComparator};
 pub use merge::{AppendOperator, MergeOperator, U64AddOperator};
+pub use metrics::HistogramStats;
 #[doc(hidden)]
 pub use options::fuzz_options_text;
 pub use options::{

@@ -272,6 +272,8 @@ fn run_range<'a>(job: &'a Job<'a>, inputs: &Inputs, range: Range<'_>) -> Result<
     let dropped = rows.dropped();
     let metrics = job.output.metrics;
     metrics.compaction_dropped.add(dropped.total());
+    metrics.rows_filtered.add(dropped.removed);
+    metrics.rows_changed.add(dropped.changed);
     metrics.merge_failures.add(dropped.merge_failures);
     Ok(Finished { outputs })
 }

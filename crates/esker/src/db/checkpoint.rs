@@ -26,6 +26,7 @@ use super::open::record;
 use super::write::{Token, oldest_wal};
 use crate::error::Result;
 use crate::flush;
+use crate::hooks::CheckpointMade;
 use crate::key::Sequence;
 use crate::memtable::Memtable;
 use crate::options::ColumnFamilyOptions;
@@ -92,7 +93,19 @@ impl Db {
         core.check_open()?;
         core.check_not_read_only()?;
         core.health.check_writable()?;
+        let started = core.env.clock.now();
         let result = core.checkpoint(dir.as_ref(), options);
+        if let Ok(made) = &result {
+            core.metrics.checkpoints.add(1);
+            core.events.note(|| CheckpointMade {
+                dir: dir.as_ref().to_owned(),
+                sequence: made.sequence,
+                linked_files: made.linked_files,
+                copied_bytes: made.copied_bytes,
+                written_bytes: made.written_bytes,
+                took: core.env.clock.now().saturating_sub(started),
+            });
+        }
         // What was held meanwhile.
         core.release_wal();
         core.bury_dead_files();

@@ -15,7 +15,7 @@ use super::health::Health;
 use super::prepared::PreparedSet;
 use super::running::Running;
 use super::write::Token;
-use crate::background::{FlushProgress, Scheduler};
+use crate::background::{Events, FlushProgress, Scheduler};
 use crate::batch::DEFAULT_COLUMN_FAMILY;
 use crate::commit::{Admission, Pipeline};
 use crate::error::{Error, ErrorKind, Result};
@@ -94,6 +94,10 @@ pub(super) struct Core {
     pub arena_pool: Arc<MemtableArenaPool>,
     pub snapshots: Arc<SnapshotList>,
     pub metrics: Arc<Metrics>,
+    /// What listeners are told.
+    pub events: Arc<Events>,
+    /// How writers are let in: `WriteStall as u8`; changed under the token.
+    pub stall: std::sync::atomic::AtomicU8,
     pub admission: Admission,
     pub throttle: Throttle,
     pub health: Health,
@@ -221,8 +225,11 @@ impl Core {
                 table.leave_cache();
             }
             let path = dead.file.path(&self.dir);
-            if let Err(error) = self.env.fs.remove(&path) {
-                tracing::warn!(%error, path = %path.display(), "can't remove an obsolete file");
+            match self.env.fs.remove(&path) {
+                Ok(()) => self.note_removed(dead.file, dead.bytes),
+                Err(error) => {
+                    tracing::warn!(%error, path = %path.display(), "can't remove an obsolete file");
+                }
             }
         }
     }

@@ -9,10 +9,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::core::Core;
+use super::events::event_family;
 use super::manual::Reserved;
 use super::{ColumnFamily, Db};
 use crate::compaction::picker;
 use crate::error::Result;
+use crate::hooks::TablesDropped;
 use crate::version::{Family, FileMeta, VersionEdit};
 
 /// What was dropped.
@@ -68,20 +70,37 @@ impl Core {
         for (level, file) in &tables {
             edit.remove(*level, file.number);
         }
-        if !tables.is_empty() {
-            self.install(family, &edit, false)
-                .inspect_err(|_| mark(&tables, false))?;
-        }
         let deleted = DeletedFiles {
             tables: tables.len() as u64,
             bytes: tables.iter().map(|(_, file)| file.size_bytes).sum(),
         };
+        if !tables.is_empty() {
+            self.install(family, &edit, false, |_, in_force| {
+                if in_force {
+                    self.tables_dropped(family, &deleted);
+                }
+            })
+            .inspect_err(|_| mark(&tables, false))?;
+        }
         drop((reserved, tables));
         self.bury_dead_files();
         self.update_pressure(family);
         self.share_memory();
         self.wake();
         Ok(deleted)
+    }
+}
+
+impl Core {
+    /// The tables are no longer part of the database. Under the manifest's lock.
+    fn tables_dropped(&self, family: &Family, deleted: &DeletedFiles) {
+        self.metrics.tables_dropped.add(deleted.tables);
+        self.metrics.dropped_bytes.add(deleted.bytes);
+        self.events.note(|| TablesDropped {
+            family: event_family(family),
+            tables: deleted.tables,
+            bytes: deleted.bytes,
+        });
     }
 }
 

@@ -5,10 +5,12 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::core::{Core, Families};
+use super::events::event_family;
 use super::open::record;
 use super::{Db, handle};
 use crate::batch::DEFAULT_COLUMN_FAMILY;
 use crate::error::{Error, ErrorKind, Result};
+use crate::hooks::{FamilyCreated, FamilyDropped};
 use crate::key::KeyOrder;
 use crate::merge::MergeOperator;
 use crate::options::ColumnFamilyOptions;
@@ -126,6 +128,9 @@ impl Db {
             };
             let version = Arc::new(Version::empty(options.key_order.clone(), options.levels));
             let family = core.make_family(id, name.to_owned(), options, version, token.wal_number);
+            core.events.note(|| FamilyCreated {
+                family: event_family(&family),
+            });
             core.replace_families(token, |families| {
                 families.insert(id, Arc::clone(&family));
             });
@@ -165,6 +170,9 @@ impl Db {
                 }
                 // A flush or compaction that finishes from now on finds the mark under the manifest's lock.
                 family.mark_dropped();
+                core.events.note(|| FamilyDropped {
+                    family: event_family(&family),
+                });
             }
             for (_, file) in family.view().version.files() {
                 file.mark_obsolete(&core.graveyard);

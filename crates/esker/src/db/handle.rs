@@ -11,6 +11,7 @@ use super::{ColumnFamily, Opener, WriteBatch};
 use crate::batch::{DEFAULT_COLUMN_FAMILY, RawBatch};
 use crate::commit::Request;
 use crate::error::{Error, ErrorKind, Result};
+use crate::hooks::SnapshotFreed;
 use crate::key::ValueKind;
 use crate::options::{Durability, Options, WriteOptions};
 use crate::snapshot::Snapshot;
@@ -242,7 +243,18 @@ impl Db {
 
     /// Pins the database as it is now. Versions that a snapshot sees are kept until its last clone is dropped.
     pub fn snapshot(&self) -> Snapshot {
-        self.core().snapshots.acquire(|| self.core().visible())
+        let core = self.core();
+        if !core.events.is_on() {
+            return core.snapshots.acquire(|| core.visible());
+        }
+        let events = Arc::clone(&core.events);
+        let freed = move |sequence, oldest_left| {
+            events.note(|| SnapshotFreed {
+                sequence,
+                oldest_left,
+            });
+        };
+        core.snapshots.acquire_told(|| core.visible(), Box::new(freed))
     }
 
     /// The last sequence number that readers see.

@@ -4,10 +4,12 @@ use arc_swap::ArcSwapOption;
 
 use std::sync::Arc;
 
+use crate::background::Events;
 use crate::error::{Error, ErrorKind, Result};
+use crate::hooks::{BackgroundError, BackgroundErrorOver, BackgroundTask};
 
 /// The database's troubles. Reads are never affected.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Health {
     /// Ends writing for good: a failed sync of WAL or manifest. What was not durable then may never be.
     fatal: ArcSwapOption<Error>,
@@ -15,9 +17,29 @@ pub(super) struct Health {
     flush: ArcSwapOption<Error>,
     /// The last compaction failed; its inputs stay as they are.
     compaction: ArcSwapOption<Error>,
+    /// Who is told.
+    events: Arc<Events>,
 }
 
 impl Health {
+    /// Without troubles.
+    pub fn new(events: Arc<Events>) -> Self {
+        Self {
+            fatal: ArcSwapOption::default(),
+            flush: ArcSwapOption::default(),
+            compaction: ArcSwapOption::default(),
+            events,
+        }
+    }
+
+    fn note(&self, task: BackgroundTask, error: &Error) {
+        self.events.note(|| BackgroundError {
+            task,
+            error: error.clone(),
+            is_final: task == BackgroundTask::Log,
+        });
+    }
+
     /// Fails if the database takes no more writes.
     #[inline]
     pub fn check_writable(&self) -> Result<()> {
@@ -30,18 +52,22 @@ impl Health {
     /// Turns the database read-only, because of `cause`; gives the error for the caller.
     pub fn fail(&self, cause: &Error) -> Error {
         tracing::error!(%cause, "the database is read-only from now on");
-        self.fatal.store(Some(Arc::new(cause.clone())));
+        if self.fatal.swap(Some(Arc::new(cause.clone()))).is_none() {
+            self.note(BackgroundTask::Log, cause);
+        }
         read_only(cause)
     }
 
     pub fn flush_failed(&self, error: Error) {
         tracing::error!(%error, "a flush failed");
+        self.note(BackgroundTask::Flush, &error);
         self.flush.store(Some(Arc::new(error)));
     }
 
     pub fn flush_succeeded(&self) {
-        if self.flush.load().is_some() {
-            self.flush.store(None);
+        if self.flush.load().is_some() && self.flush.swap(None).is_some() {
+            let task = BackgroundTask::Flush;
+            self.events.note(|| BackgroundErrorOver { task });
         }
     }
 
@@ -52,12 +78,14 @@ impl Health {
 
     pub fn compaction_failed(&self, error: Error) {
         tracing::error!(%error, "a compaction failed");
+        self.note(BackgroundTask::Compaction, &error);
         self.compaction.store(Some(Arc::new(error)));
     }
 
     pub fn compaction_succeeded(&self) {
-        if self.compaction.load().is_some() {
-            self.compaction.store(None);
+        if self.compaction.load().is_some() && self.compaction.swap(None).is_some() {
+            let task = BackgroundTask::Compaction;
+            self.events.note(|| BackgroundErrorOver { task });
         }
     }
 

@@ -24,6 +24,7 @@ use super::write::Token;
 use super::{ColumnFamily, Db};
 use crate::compaction::picker::RunningJob;
 use crate::error::{Error, Result};
+use crate::hooks::{FileCause, TablesIngested};
 use crate::key::{Cursor, KeyOrder, SEQUENCE_MAX, Sequence, ValueKind, internal_key, user_key};
 use crate::memtable::Memtable;
 use crate::options::CompactionStyle;
@@ -200,10 +201,29 @@ impl Core {
         for (part, edit) in parts.iter().filter(|part| !part.tables.is_empty()).zip(&edits) {
             part.family.install(edit, &[], &self.graveyard)?;
         }
+        self.tables_ingested(parts, &edits, newest);
         drop(manifest);
         token.last_sequence = newest;
         self.published.advance(newest);
         Ok(newest)
+    }
+}
+
+impl Core {
+    /// The tables are part of the database. Under the manifest's lock.
+    fn tables_ingested(&self, parts: &[Part], edits: &[VersionEdit], sequence: Sequence) {
+        let files = || edits.iter().flat_map(|edit| &edit.added);
+        let event = TablesIngested {
+            tables: files().count() as u64,
+            bytes: files().map(|(_, file)| file.size_bytes).sum(),
+            sequence,
+        };
+        self.metrics.tables_ingested.add(event.tables);
+        self.metrics.ingested_bytes.add(event.bytes);
+        for (part, edit) in parts.iter().filter(|part| !part.tables.is_empty()).zip(edits) {
+            self.note_files(&part.family, edit, FileCause::Ingestion);
+        }
+        self.events.note(|| event);
     }
 }
 

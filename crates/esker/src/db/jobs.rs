@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use super::core::Core;
 use super::edits::Manifest;
+use super::events::{JobWatch, failed};
 use super::write::{RETRY_AFTER, needed_wal};
 use crate::background::{Lane, Scheduler, Work};
 use crate::commit::Debt;
@@ -17,6 +18,7 @@ use crate::compaction::picker::{self, Plan, PlanKind, Reason};
 use crate::compaction::{self, Job};
 use crate::error::{ErrorKind, Result};
 use crate::flush;
+use crate::hooks::JobOutcome;
 use crate::memtable::Memtable;
 use crate::options::{ColumnFamilyOptions, CompactionStyle};
 use crate::rewrite::{BlobInputs, OutputContext};
@@ -75,6 +77,12 @@ impl Core {
 
     fn flush_family(&self, family: &Arc<Family>) -> Result<()> {
         let sealed = family.view().sealed.clone();
+        let watch = self.begin_flush(family, &sealed);
+        self.flush_sealed(family, &sealed, &watch)
+            .inspect_err(|error| self.flush_undone(&watch, family, failed(error)))
+    }
+
+    fn flush_sealed(&self, family: &Arc<Family>, sealed: &[Arc<Buffer>], watch: &JobWatch) -> Result<()> {
         if self.families.load().by_id.len() > 1 {
             // Else a batch over two families could survive a power cut in one of them only.
             self.sync_closed_wal()?;
@@ -87,7 +95,6 @@ impl Core {
             self.snapshots.sequences(),
             &self.output_context(&options, 0, None),
         )?;
-        let bytes = written.bytes();
         let mut edit = VersionEdit::of(family.id);
         written.add_to(&mut edit, 0);
         self.open_ahead(family, &edit);
@@ -95,18 +102,20 @@ impl Core {
             let mut manifest = self.manifest.lock();
             if family.dropped() {
                 self.remove_files(new_files(&edit));
-                family.forget_sealed(&sealed);
+                family.forget_sealed(sealed);
+                self.flush_undone(watch, family, JobOutcome::FamilyDropped);
                 return Ok(());
             }
-            edit.log_number = Some(log_number_after(family, &sealed));
+            edit.log_number = Some(log_number_after(family, sealed));
             let mut edits = self.idle_log_edits(&manifest, Some(family.id));
             edits.insert(0, edit.clone());
             self.commit_edits(&mut manifest, edits)
                 .inspect_err(|_| manifest.discard(new_files(&edit)))?;
-            family.install(&edit, &sealed, &self.graveyard)?;
+            // Who waits for the flush looks at the view, and then finds it counted and noted.
+            let _held = self.events.hold();
+            self.flush_done(watch, family, &edit);
+            family.install(&edit, sealed, &self.graveyard)?;
         }
-        self.metrics.flushes.add(1);
-        self.metrics.flush_bytes.add(bytes);
         self.flushes.notify();
         self.release_wal();
         self.update_pressure(family);
@@ -167,11 +176,19 @@ impl Core {
 
     /// Carries out a registered plan.
     pub(super) fn run_plan(&self, family: &Arc<Family>, plan: &Plan) -> Result<()> {
-        let started = self.env.clock.now();
+        let watch = self.begin_compaction(family, plan);
+        self.run_watched(family, plan, &watch)
+            .inspect_err(|error| self.compaction_undone(&watch, family, plan, failed(error)))
+    }
+
+    fn run_watched(&self, family: &Arc<Family>, plan: &Plan, watch: &JobWatch) -> Result<()> {
         let mut edit = plan.edit(family.id);
+        let tell = |edit: &VersionEdit, in_force: bool| match in_force {
+            true => self.compaction_done(watch, family, plan, edit),
+            false => self.compaction_undone(watch, family, plan, JobOutcome::FamilyDropped),
+        };
         if plan.kind == PlanKind::Move {
-            self.install(family, &edit, false)?;
-            self.metrics.trivial_moves.add(edit.added.len() as u64);
+            self.install(family, &edit, false, tell)?;
         } else {
             self.manifest.lock().make_certain(|| self.new_file_number())?;
             let options = family.options();
@@ -198,18 +215,9 @@ impl Core {
                 stop: &self.closed,
             };
             let written = compaction::run(&job)?;
-            let bytes = written.bytes();
             written.add_to(&mut edit, plan.level_out);
             self.open_ahead(family, &edit);
-            self.install(family, &edit, true)?;
-            self.metrics.compactions.add(1);
-            match plan.reason {
-                Reason::Marked => self.metrics.compactions_for_tombstones.add(1),
-                Reason::Age => self.metrics.compactions_for_age.add(1),
-                _ => {}
-            }
-            self.metrics.compaction_read_bytes.add(plan.input_bytes());
-            self.metrics.compaction_write_bytes.add(bytes);
+            self.install(family, &edit, true, tell)?;
         }
         let drained: u64 = plan
             .files()
@@ -219,7 +227,7 @@ impl Core {
         if drained > 0 {
             let due = picker::level0_is_due(&family.view().version, &family.options());
             self.admission
-                .record_drain(drained, started, self.env.clock.now(), due);
+                .record_drain(drained, watch.started(), self.env.clock.now(), due);
         }
         self.share_memory();
         Ok(())
@@ -246,17 +254,26 @@ impl Core {
         }
     }
 
-    /// Makes a compaction's result part of the database.
-    pub(super) fn install(&self, family: &Arc<Family>, edit: &VersionEdit, rewritten: bool) -> Result<()> {
+    /// Makes a compaction's result part of the database. `tell` is told, under the manifest's lock, whether it came into
+    /// force or its family is gone.
+    pub(super) fn install(
+        &self,
+        family: &Arc<Family>,
+        edit: &VersionEdit,
+        rewritten: bool,
+        tell: impl FnOnce(&VersionEdit, bool),
+    ) -> Result<()> {
         let new_files = || if rewritten { new_files(edit) } else { Vec::new() };
         let mut manifest = self.manifest.lock();
         if family.dropped() {
             self.remove_files(new_files());
+            tell(edit, false);
             return Ok(());
         }
         self.commit_edits(&mut manifest, vec![edit.clone()])
             .inspect_err(|_| manifest.discard(new_files()))?;
         family.install(edit, &[], &self.graveyard)?;
+        tell(edit, true);
         drop(manifest);
         self.bury_dead_files();
         Ok(())

@@ -60,7 +60,10 @@ impl Core {
         }
         self.sync_closed_wal()?;
         if let Some(wal) = &mut token.wal {
+            let started = self.env.clock.now();
             wal.sync().map_err(|error| self.health.fail(&error))?;
+            let took = self.env.clock.now().saturating_sub(started);
+            self.metrics.wal_sync_us.record(took);
         }
         self.metrics.wal_syncs.add(1);
         Ok(())

@@ -261,6 +261,7 @@ impl Core {
         }
         self.wal.close();
         *self.file_lock.lock() = None;
+        self.events.stop();
         result
     }
 }

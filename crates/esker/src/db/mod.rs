@@ -10,13 +10,15 @@
 //! - whole tables of a key range, dropped at once → `delete_files.rs`
 //! - a copy of all of it → `checkpoint.rs`, in a folder that `new_folder.rs` builds
 //! - tables that were made outside → `table_file.rs`, and become part of it → `ingest.rs`
-//! - what is told about it → `properties.rs`, of its tables → `table_description.rs`; settings that change while it is open → `tune.rs`
+//! - what listeners are told → `events.rs`
+//! - what is told about it → `properties.rs`, `stats.rs`, of its tables → `table_description.rs`; settings that change while it is open → `tune.rs`
 
 mod batch;
 mod checkpoint;
 mod core;
 mod delete_files;
 mod edits;
+mod events;
 mod families;
 mod folder;
 mod handle;
@@ -36,6 +38,7 @@ mod read;
 mod read_only;
 mod recover;
 mod running;
+mod stats;
 mod table_description;
 mod table_file;
 mod tune;
@@ -51,7 +54,8 @@ pub use handle::Db;
 pub use ingest::{IngestOptions, IngestSummary};
 pub use iterator::Iter;
 pub use open::Opener;
-pub use properties::{LevelStats, PROPERTIES, Stats};
+pub use properties::PROPERTIES;
+pub use stats::{FamilyStats, LevelStats, Stats};
 pub use table_description::TableDescription;
 pub use table_file::{TableFileSummary, TableFileWriter};
 pub use two_phase::Prepared;

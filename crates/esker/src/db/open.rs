@@ -1,6 +1,7 @@
 //! Opening: the manifest, recovery, what the threads share, and the start of background work.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
@@ -19,11 +20,12 @@ use super::kept_aside;
 use super::recover::{self, Recovered};
 use super::running::Running;
 use super::write::{Token, buffer};
-use crate::background::{FlushProgress, Scheduler};
+use crate::background::{Events, FlushProgress, Scheduler};
 use crate::batch::DEFAULT_COLUMN_FAMILY;
 use crate::cache::BlockCache;
 use crate::commit::{Admission, Pipeline};
 use crate::error::{Error, ErrorKind, Result};
+use crate::hooks::{EventListener, FileCause};
 use crate::memtable::{InsertHint, MemtableArenaPool};
 use crate::merge::builtin_operator;
 use crate::metrics::Metrics;
@@ -47,6 +49,17 @@ pub struct Opener {
     families: BTreeMap<String, ColumnFamilyOptions>,
     create_missing: bool,
     env: Option<Env>,
+    listeners: Listeners,
+}
+
+/// The listeners of a database that is to be opened.
+#[derive(Clone, Default)]
+struct Listeners(Vec<Arc<dyn EventListener>>);
+
+impl fmt::Debug for Listeners {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Listeners({})", self.0.len())
+    }
 }
 
 impl Opener {
@@ -57,6 +70,7 @@ impl Opener {
             families: BTreeMap::new(),
             create_missing: false,
             env: None,
+            listeners: Listeners::default(),
         }
     }
 
@@ -81,6 +95,14 @@ impl Opener {
         self
     }
 
+    /// Tells this listener, too, what happens in the database: see [`EventListener`]. A database that is opened read-only
+    /// has nothing to tell.
+    #[must_use]
+    pub fn listener(mut self, listener: Arc<dyn EventListener>) -> Self {
+        self.listeners.0.push(listener);
+        self
+    }
+
     /// Opens it; errors as for [`Db::open`].
     pub fn open(self, path: impl AsRef<Path>) -> Result<Db> {
         let mut options = self.options;
@@ -94,7 +116,19 @@ impl Opener {
         let env = self.env.unwrap_or_else(Env::posix);
         let dir = path.as_ref().to_owned();
         let named = self.families;
-        let open = || open_core(env.clone(), dir.clone(), options.clone(), &named);
+        let listeners = match options.read_only {
+            true => Vec::new(),
+            false => self.listeners.0,
+        };
+        let open = || {
+            open_core(
+                env.clone(),
+                dir.clone(),
+                options.clone(),
+                &named,
+                listeners.clone(),
+            )
+        };
         let core = match options.read_only {
             true => super::read_only::open_settled(&env, &dir, open)?,
             false => open()?,
@@ -121,6 +155,7 @@ fn open_core(
     dir: PathBuf,
     options: Options,
     named: &BTreeMap<String, ColumnFamilyOptions>,
+    listeners: Vec<Arc<dyn EventListener>>,
 ) -> Result<Arc<Core>> {
     let lock = folder::prepare(&env, &dir, &options)?;
     let (state, fresh) = load_state(&env, &dir, &options)?;
@@ -179,6 +214,7 @@ fn open_core(
         arena_pool,
         family_options,
         metrics,
+        listeners,
         next_file_number,
         recovered,
     })?;
@@ -199,6 +235,7 @@ struct Parts {
     arena_pool: Arc<MemtableArenaPool>,
     family_options: BTreeMap<u32, ColumnFamilyOptions>,
     metrics: Arc<Metrics>,
+    listeners: Vec<Arc<dyn EventListener>>,
     next_file_number: u64,
     recovered: Recovered,
 }
@@ -232,6 +269,7 @@ fn assemble(parts: Parts) -> Result<Core> {
             memory_bytes: options.wal_memory_bytes,
         },
     );
+    let mut recovered_files = Vec::new();
     let mut wal = None;
     let mut wal_number = 0;
     let manifest = if options.read_only {
@@ -247,6 +285,7 @@ fn assemble(parts: Parts) -> Result<Core> {
             edit.last_sequence = Some(last_sequence);
             if let Some(written) = recovered.files.remove(&family) {
                 written.add_to(&mut edit, 0);
+                recovered_files.push(edit.clone());
             }
             if let Some(options) = family_options.get(&family) {
                 edit.options = Some(options.to_text());
@@ -302,6 +341,8 @@ fn assemble(parts: Parts) -> Result<Core> {
         bytes_to_yield: 0,
         misses_seen: 0,
     };
+    let events = Events::new(parts.listeners, Arc::clone(&env.clock), Arc::clone(&metrics));
+    let events = Arc::new(events);
     let core = Core {
         dir,
         database_id,
@@ -323,7 +364,9 @@ fn assemble(parts: Parts) -> Result<Core> {
         metrics,
         admission: Admission::default(),
         throttle: Throttle::new(options.background_bytes_per_second),
-        health: Health::default(),
+        health: Health::new(Arc::clone(&events)),
+        events,
+        stall: AtomicU8::new(0),
         running: Mutex::new(Running::default()),
         scheduler: std::sync::OnceLock::new(),
         closed: AtomicBool::new(false),
@@ -334,6 +377,10 @@ fn assemble(parts: Parts) -> Result<Core> {
         env,
     };
     core.share_memory();
+    for edit in recovered_files {
+        let family = core.family(edit.column_family)?;
+        core.note_files(&family, &edit, FileCause::Recovery);
+    }
     Ok(core)
 }
 
@@ -345,6 +392,7 @@ fn start_threads(core: &Arc<Core>) -> Result<()> {
     for family in core.families.load().by_id.values() {
         core.update_pressure(family);
     }
+    core.events.start(&core.env)?;
     let work = Arc::clone(core) as Arc<dyn crate::background::Work>;
     let scheduler = Scheduler::start(&core.env, work, threads)?;
     let _ = core.scheduler.set(scheduler);

@@ -1,58 +1,10 @@
-//! What is told about a database: properties by name, statistics, approximate sizes.
+//! What is told about a database: properties by name, approximate sizes.
 
-use std::sync::Arc;
-
+use super::stats::estimate_keys;
 use super::{ColumnFamily, Db, kept_aside};
 use crate::compaction::picker;
 use crate::error::{Error, Result};
 use crate::read::Estimate;
-use crate::version::View;
-
-/// A level of a column family.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct LevelStats {
-    /// Files.
-    pub files: usize,
-    /// Bytes of those files.
-    pub bytes: u64,
-    /// How much the level needs compaction; from 1.0 on it gets one.
-    pub score: f64,
-}
-
-/// Statistics of a database; monotone counters since it was opened, unless they say otherwise.
-#[derive(Clone, Debug, Default)]
-pub struct Stats {
-    /// Every counter with its name.
-    pub counters: Vec<(&'static str, u64)>,
-    /// Bytes that memtables hold now.
-    pub memtable_bytes: u64,
-    /// Bytes in the block cache now.
-    pub cache_bytes: u64,
-    /// Bytes that the block cache may hold now.
-    pub cache_capacity_bytes: u64,
-    /// Bytes of indexes and filters of open tables now.
-    pub table_memory_bytes: u64,
-    /// Tables that are open now.
-    pub open_tables: usize,
-    /// Blob files that are open now.
-    pub open_blob_files: usize,
-    /// Snapshots alive now.
-    pub snapshots: usize,
-    /// Bytes of WAL segments that are needed now.
-    pub wal_live_bytes: u64,
-    /// Bytes of SSTables now, over all families.
-    pub table_bytes: u64,
-    /// Blob files now, over all families.
-    pub blob_files: usize,
-    /// Bytes of them.
-    pub blob_bytes: u64,
-    /// Bytes of the values in them that tables refer to, overwritten ones included that no compaction has met yet.
-    pub blob_live_bytes: u64,
-    /// The levels of each family now.
-    pub levels: Vec<(String, Vec<LevelStats>)>,
-    /// What writers or background work run into at the moment.
-    pub trouble: Option<Error>,
-}
 
 /// Names that [`Db::property`] knows.
 pub const PROPERTIES: [&str; 18] = [
@@ -127,49 +79,6 @@ impl Db {
         })
     }
 
-    /// All statistics.
-    pub fn stats(&self) -> Stats {
-        let core = self.core();
-        let families = core.families.load_full();
-        let table_memory_bytes = core.tables.memory_bytes();
-        let (open_tables, open_blob_files) = core.tables.open_counts();
-        let versions: Vec<_> = families
-            .by_id
-            .values()
-            .map(|family| Arc::clone(&family.view().version))
-            .collect();
-        let levels = families.by_id.values().map(|family| {
-            let version = &family.view_owned().version;
-            let scores = picker::scores(version, &family.options());
-            let levels = version.levels().iter().enumerate().map(|(i, level)| LevelStats {
-                files: level.len(),
-                bytes: level.size_bytes(),
-                score: scores
-                    .iter()
-                    .find(|score| score.level == i)
-                    .map_or(0.0, |score| score.score),
-            });
-            (family.name.clone(), levels.collect())
-        });
-        Stats {
-            counters: core.metrics.all(),
-            memtable_bytes: core.memtable_bytes(),
-            cache_bytes: core.tables.block_cache().used_bytes(),
-            cache_capacity_bytes: core.tables.block_cache().capacity(),
-            table_memory_bytes,
-            open_tables,
-            open_blob_files,
-            snapshots: core.snapshots.count(),
-            wal_live_bytes: core.wal.live_bytes(),
-            table_bytes: versions.iter().map(|version| version.size_bytes()).sum(),
-            blob_files: versions.iter().map(|version| version.blobs().len()).sum(),
-            blob_bytes: versions.iter().map(|version| version.blobs().file_bytes()).sum(),
-            blob_live_bytes: versions.iter().map(|version| version.blobs().live_bytes()).sum(),
-            levels: levels.collect(),
-            trouble: core.health.current(),
-        }
-    }
-
     /// About how many bytes of SSTables, blob files and memtables hold the keys from `start` up to `end` (exclusive). Reads
     /// no data blocks; errs by up to a block at either end of each SSTable, by compression, and as if the values in blob
     /// files were spread evenly over the rows of an SSTable that is covered in part. O(levels x log tables + tables of level 0).
@@ -188,58 +97,6 @@ impl Db {
     fn estimate(&self, family: &ColumnFamily, start: &[u8], end: &[u8]) -> Result<Estimate> {
         self.core().check_open()?;
         crate::read::estimate(&family.family.view_owned(), &self.core().tables, start, end)
-    }
-}
-
-/// Keys as the tables count them: what was put less what was deleted, overwrites counted twice.
-fn estimate_keys(view: &View) -> u64 {
-    let mut entries: u64 = 0;
-    let mut deletions: u64 = 0;
-    for (_, file) in view.version.files() {
-        entries += file.entries;
-        deletions += file.deletions;
-    }
-    for buffer in view.sealed.iter().chain([&view.active]) {
-        entries += buffer.table.entries();
-        deletions += buffer.table.deletions();
-    }
-    entries.saturating_sub(2 * deletions)
-}
-
-impl std::fmt::Display for Stats {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        for (name, levels) in &self.levels {
-            writeln!(f, "column family {name}")?;
-            writeln!(f, "  level  files        bytes  score")?;
-            for (i, level) in levels.iter().enumerate().filter(|(_, level)| level.files > 0) {
-                writeln!(
-                    f,
-                    "  {i:>5}  {:>5}  {:>11}  {:>5.2}",
-                    level.files, level.bytes, level.score
-                )?;
-            }
-        }
-        let now = [
-            ("memtable_bytes", self.memtable_bytes),
-            ("cache_bytes", self.cache_bytes),
-            ("cache_capacity_bytes", self.cache_capacity_bytes),
-            ("table_memory_bytes", self.table_memory_bytes),
-            ("open_tables", self.open_tables as u64),
-            ("open_blob_files", self.open_blob_files as u64),
-            ("snapshots", self.snapshots as u64),
-            ("wal_live_bytes", self.wal_live_bytes),
-            ("table_bytes", self.table_bytes),
-            ("blob_files", self.blob_files as u64),
-            ("blob_bytes", self.blob_bytes),
-            ("blob_live_bytes", self.blob_live_bytes),
-        ];
-        for (name, value) in now.iter().chain(&self.counters) {
-            writeln!(f, "{name} {value}")?;
-        }
-        match &self.trouble {
-            Some(error) => writeln!(f, "trouble {error}"),
-            None => writeln!(f, "trouble none"),
-        }
     }
 }
 

@@ -91,7 +91,10 @@ impl Db {
         };
         let (raw, result) = core.pipeline.commit(core, request);
         match &result {
-            Ok(()) => batch.clear(),
+            Ok(()) => {
+                batch.clear();
+                core.metrics.prepared.add(1);
+            }
             Err(_) => {
                 batch.raw = raw.unwrap_or_default();
                 batch.raw.unmake_step();
@@ -165,6 +168,10 @@ impl Db {
         match &result {
             Ok(()) => {
                 batch.clear();
+                match kind {
+                    StepKind::RollBack => core.metrics.prepared_rolled_back.add(1),
+                    _ => core.metrics.prepared_committed.add(1),
+                }
                 core.metrics.writes.add(rows);
                 if rows > 0 {
                     core.metrics.write_bytes.add(bytes);

@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::core::{Core, Families};
+use super::events::pressure_of;
 use crate::batch::{DEFAULT_COLUMN_FAMILY, RawBatch, StepKind};
 use crate::commit::{CommitTarget, Request};
 use crate::error::{Error, ErrorKind, Result};
@@ -243,11 +244,11 @@ impl Core {
         if room() {
             return Ok(());
         }
-        self.wait_for_flush(no_wait, room)
+        self.wait_for_flush(no_wait, Some(family), room)
     }
 
-    /// Waits for flushes until `room`; fails where they fail.
-    fn wait_for_flush(&self, no_wait: bool, room: impl Fn() -> bool) -> Result<()> {
+    /// Waits for flushes, of one family or of any, until `room`; fails where they fail.
+    fn wait_for_flush(&self, no_wait: bool, family: Option<&Family>, room: impl Fn() -> bool) -> Result<()> {
         if no_wait {
             return Err(Error::new(
                 ErrorKind::Retry,
@@ -255,6 +256,7 @@ impl Core {
             ));
         }
         self.wake();
+        self.stop_writers(family);
         let started = self.env.clock.now();
         let result = self.flushes.wait(|| {
             if room() {
@@ -268,9 +270,8 @@ impl Core {
                     .map(Err)
             }
         });
-        self.metrics
-            .stall_us
-            .add((self.env.clock.now() - started).as_micros() as u64);
+        self.waited(self.env.clock.now().saturating_sub(started));
+        self.let_writers_in(pressure_of(&self.families.load()));
         result
     }
 
@@ -279,13 +280,9 @@ impl Core {
         let pressure = if token.families.by_id.len() == 1 {
             token.families.default.pressure()
         } else {
-            token
-                .families
-                .by_id
-                .values()
-                .map(|family| family.pressure())
-                .fold(0.0, f64::max)
+            pressure_of(&token.families)
         };
+        self.let_writers_in(pressure);
         if pressure <= 0.0 {
             return Ok(());
         }
@@ -299,9 +296,15 @@ impl Core {
                 "the write would have to wait for compactions",
             ));
         }
-        self.metrics.stall_us.add(wait.as_micros() as u64);
+        self.waited(wait);
         self.env.clock.sleep(wait);
         Ok(())
+    }
+
+    /// A writer has waited, or is about to.
+    fn waited(&self, time: Duration) {
+        self.metrics.stall_us.add(time.as_micros() as u64);
+        self.metrics.stall_wait_us.record(time);
     }
 
     /// Bounds the memory of all memtables together, and the WAL.
@@ -348,7 +351,7 @@ impl Core {
         if room() {
             Ok(())
         } else {
-            self.wait_for_flush(no_wait, room)
+            self.wait_for_flush(no_wait, None, room)
         }
     }
 
@@ -379,6 +382,7 @@ impl Core {
     }
 
     pub(super) fn replace_active(&self, wal_number: u64, family: &Family) {
+        self.note_sealed(family);
         family.replace_active(buffer(&family.options(), &self.arena_pool, wal_number));
     }
 }

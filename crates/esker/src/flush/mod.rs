@@ -50,6 +50,9 @@ pub fn run(
     while rows.advance()? {
         outputs.add(rows.key(), rows.value(), RowSource::Memtable)?;
     }
+    let dropped = rows.dropped();
+    output.metrics.rows_filtered.add(dropped.removed);
+    output.metrics.rows_changed.add(dropped.changed);
     outputs.finish()
 }
 

@@ -93,7 +93,10 @@ impl<'a> BlobOutput<'a> {
         let (Some(inputs), Some(current)) = (&self.context.blobs, &mut self.current) else {
             return Err(Error::bug("a record moves from nowhere or to nowhere"));
         };
+        let (values, bytes) = (self.moves.len(), self.moves.record_bytes());
         self.moves.carry_out(inputs, &mut current.writer)?;
+        self.context.metrics.blob_values_moved.add(values as u64);
+        self.context.metrics.blob_moved_bytes.add(bytes);
         if current.writer.bytes() != end {
             return Err(Error::bug("a moved record is not where its pointer points to"));
         }

@@ -48,6 +48,11 @@ impl Moves {
         self.read_bytes += pointer.bytes + gap.min(BACKGROUND_GAP_BYTES_MAX);
     }
 
+    /// Queued records.
+    pub fn len(&self) -> usize {
+        self.queue.len()
+    }
+
     /// Bytes of the queued records.
     pub fn record_bytes(&self) -> u64 {
         self.record_bytes

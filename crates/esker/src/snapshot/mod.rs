@@ -44,6 +44,19 @@ pub struct SnapshotList {
 impl SnapshotList {
     /// Adds a snapshot at the sequence that `published` gives under the list's lock.
     pub fn acquire(self: &Arc<Self>, published: impl FnOnce() -> Sequence) -> Snapshot {
+        self.acquire_with(published, None)
+    }
+
+    /// The same; `freed` is called when its last clone has left the list.
+    pub fn acquire_told(self: &Arc<Self>, published: impl FnOnce() -> Sequence, freed: Freed) -> Snapshot {
+        self.acquire_with(published, Some(freed))
+    }
+
+    fn acquire_with(
+        self: &Arc<Self>,
+        published: impl FnOnce() -> Sequence,
+        freed: Option<Freed>,
+    ) -> Snapshot {
         let mut live = self.live.lock();
         let sequence = published();
         *live.entry(sequence).or_insert(0) += 1;
@@ -52,6 +65,7 @@ impl SnapshotList {
             guard: Arc::new(Guard {
                 list: Arc::clone(self),
                 sequence,
+                freed,
             }),
         }
     }
@@ -67,10 +81,14 @@ impl SnapshotList {
     }
 }
 
-#[derive(Debug)]
+/// Is told of a snapshot that is gone: its sequence, and that of the oldest one left. Called under the list's lock, so that
+/// nobody sees the oldest one go back; it must not come back to the list.
+pub type Freed = Box<dyn Fn(Sequence, Option<Sequence>) + Send + Sync>;
+
 struct Guard {
     list: Arc<SnapshotList>,
     sequence: Sequence,
+    freed: Option<Freed>,
 }
 
 impl Drop for Guard {
@@ -81,6 +99,9 @@ impl Drop for Guard {
             if *count == 0 {
                 live.remove(&self.sequence);
             }
+        }
+        if let Some(freed) = &self.freed {
+            freed(self.sequence, live.keys().next().copied());
         }
     }
 }
@@ -125,5 +146,23 @@ mod tests {
         drop(clone);
         assert!(list.sequences().is_empty());
         assert_eq!(list.count(), 0);
+    }
+
+    #[test]
+    fn who_wants_to_know_is_told_when_the_last_clone_goes() {
+        let list = Arc::new(SnapshotList::default());
+        let told = Arc::new(Mutex::new(Vec::new()));
+        let take = |sequence| {
+            let told = Arc::clone(&told);
+            let freed = Box::new(move |gone, oldest| told.lock().push((gone, oldest)));
+            list.acquire_told(|| sequence, freed)
+        };
+        let (first, second) = (take(5), take(9));
+        let clone = first.clone();
+        drop(first);
+        assert!(told.lock().is_empty());
+        drop(clone);
+        drop(second);
+        assert_eq!(*told.lock(), [(5, Some(9)), (9, None)]);
     }
 }

@@ -52,7 +52,8 @@ impl BlobFile {
 
     /// As [`Slot::mark_obsolete`](super::Slot::mark_obsolete).
     pub fn mark_obsolete(&self, graveyard: &Arc<Graveyard>) {
-        self.reader.mark_obsolete(graveyard, FileKind::Blob(self.number));
+        let file = FileKind::Blob(self.number);
+        self.reader.mark_obsolete(graveyard, file, self.file_bytes);
     }
 
     /// Whether all that is stored of the two is equal.

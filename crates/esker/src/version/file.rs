@@ -159,7 +159,8 @@ impl FileMeta {
 
     /// As [`Slot::mark_obsolete`](super::Slot::mark_obsolete).
     pub fn mark_obsolete(&self, graveyard: &Arc<Graveyard>) {
-        self.table.mark_obsolete(graveyard, FileKind::Table(self.number));
+        let file = FileKind::Table(self.number);
+        self.table.mark_obsolete(graveyard, file, self.size_bytes);
     }
 
     /// Checks what must hold for every file, whatever level it is in.

@@ -13,6 +13,8 @@ use crate::sync::{ArcSwapOption, AtomicBool, Mutex, Ordering};
 pub struct Dead {
     /// The SSTable or blob file.
     pub file: FileKind,
+    /// Its length.
+    pub bytes: u64,
     /// The table, if it was open. Its blocks are still in the block cache.
     pub table: Option<Arc<Table>>,
 }
@@ -37,8 +39,8 @@ impl Graveyard {
     }
 
     /// Adds a file; only one that no version will ever refer to.
-    pub(super) fn bury(&self, file: FileKind, table: Option<Arc<Table>>) {
-        self.dead.lock().push(Dead { file, table });
+    pub(super) fn bury(&self, file: FileKind, bytes: u64, table: Option<Arc<Table>>) {
+        self.dead.lock().push(Dead { file, bytes, table });
         if let Some(wake) = self.wake.get() {
             wake();
         }
@@ -78,7 +80,7 @@ impl OpenFile for BlobReader {
 pub struct Slot<T: OpenFile> {
     open: ArcSwapOption<T>,
     used: AtomicBool,
-    obsolete: OnceLock<(Arc<Graveyard>, FileKind)>,
+    obsolete: OnceLock<(Arc<Graveyard>, FileKind, u64)>,
 }
 
 /// Where an SSTable is kept open.
@@ -137,10 +139,10 @@ impl<T: OpenFile> Slot<T> {
         self.used.swap(false, Ordering::Relaxed)
     }
 
-    /// From now on `file` is not part of the database; when the last version that holds it is gone, it goes to
+    /// From now on `file`, of this length, is not part of the database; when the last version that holds it is gone, it goes to
     /// `graveyard`. Call only after the manifest edit that removed it is durable.
-    pub fn mark_obsolete(&self, graveyard: &Arc<Graveyard>, file: FileKind) {
-        let _ = self.obsolete.set((Arc::clone(graveyard), file));
+    pub fn mark_obsolete(&self, graveyard: &Arc<Graveyard>, file: FileKind, bytes: u64) {
+        let _ = self.obsolete.set((Arc::clone(graveyard), file, bytes));
     }
 }
 
@@ -156,8 +158,8 @@ impl<T: OpenFile> Default for Slot<T> {
 
 impl<T: OpenFile> Drop for Slot<T> {
     fn drop(&mut self) {
-        if let Some((graveyard, file)) = self.obsolete.get() {
-            graveyard.bury(*file, self.open.swap(None).and_then(T::into_table));
+        if let Some((graveyard, file, bytes)) = self.obsolete.get() {
+            graveyard.bury(*file, *bytes, self.open.swap(None).and_then(T::into_table));
         }
     }
 }
