@@ -11,7 +11,7 @@
 //! - a copy of all of it → `checkpoint.rs`, in a folder that `new_folder.rs` builds
 //! - tables that were made outside → `table_file.rs`, and become part of it → `ingest.rs`
 //! - what listeners are told → `events.rs`
-//! - what is told about it → `properties.rs`, `stats.rs`, of its tables → `table_description.rs`; settings that change while it is open → `tune.rs`
+//! - what is told about it → `properties.rs`, `stats.rs`, for Prometheus `metrics_text.rs`, of its tables → `table_description.rs`; settings that change while it is open → `tune.rs`
 
 mod batch;
 mod checkpoint;
@@ -30,6 +30,7 @@ mod jobs;
 mod kept_aside;
 mod log;
 mod manual;
+mod metrics_text;
 mod new_folder;
 mod open;
 mod prepared;
