@@ -141,10 +141,13 @@ Examples:
     #[command(after_long_help = "\
 Examples:
   esker stats
+  esker stats --counters
   esker stats --json | jq '.families[].tables'
+  esker stats --format prometheus
 
-Counters of a running process live in that process; stats shows what its files say.")]
-    Stats,
+Counters of a running process live in that process (Db::stats and Db::metrics_text there); stats shows what its
+files say, and counts what it did itself to read them: what recovery found in the log, above all.")]
+    Stats(Stats),
     /// Print what is in a file: an SSTable, a segment of the log, the manifest
     #[command(
         subcommand,
@@ -278,6 +281,27 @@ pub enum Operator {
     Append,
     /// The sum of numbers of 8 bytes, little-endian
     U64Add,
+}
+
+#[derive(Debug, clap::Args)]
+pub struct Stats {
+    /// How to print it
+    #[arg(long, value_enum, value_name = "FORMAT", default_value = "text")]
+    pub format: StatsFormat,
+    /// Every counter too, with what it means
+    #[arg(long)]
+    pub counters: bool,
+}
+
+/// Formats of `stats`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum StatsFormat {
+    /// For people
+    Text,
+    /// As --json
+    Json,
+    /// OpenMetrics text, all metrics: for Prometheus
+    Prometheus,
 }
 
 #[derive(Debug, clap::Args)]

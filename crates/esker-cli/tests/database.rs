@@ -571,3 +571,37 @@ fn without_its_applications_operator_a_database_is_read_but_not_written() {
         assert!(stderr.contains("app.longest"), "{stderr}");
     }
 }
+
+/// Counters that somebody adds are in every form of `stats`, and say what they are.
+#[test]
+fn stats_show_every_counter_in_every_format() {
+    let dir = folder();
+    sample(dir.path());
+    let stats = &json(dir.path(), &["stats", "--json"])[0];
+    assert_eq!(stats, &json(dir.path(), &["stats", "--format", "json"])[0]);
+    let counters = stats["counters"].as_object().unwrap();
+    assert!(counters.len() > 40, "{}", counters.len());
+    let text = ok(dir.path(), &["stats", "--counters"]);
+    let (facts, counted) = text.split_once("\ncounted while").unwrap();
+    assert_eq!(facts, ok(dir.path(), &["stats"]));
+    let metrics = ok(dir.path(), &["stats", "--format", "prometheus"]);
+    assert!(metrics.ends_with("# EOF\n"), "{metrics}");
+    for (name, count) in counters.iter().chain(stats["times"].as_object().unwrap()) {
+        // The names of sections stand at the margin.
+        let mut lines = counted
+            .lines()
+            .filter(|line| line.starts_with("  ") && line.split_whitespace().next() == Some(name));
+        let line = lines.next().unwrap_or_else(|| panic!("{name} is not shown"));
+        assert!(line.ends_with('.') && line.contains("  "), "{line}");
+        assert_eq!(lines.next(), None, "{name}");
+        let shown = match name.strip_suffix("_us") {
+            Some(name) => format!("# HELP esker_{name}_seconds "),
+            None => format!("\nesker_{name}_total {count}\n"),
+        };
+        assert!(metrics.contains(&shown), "{shown}");
+    }
+    assert!(
+        metrics.contains("esker_level_files{family=\"default\",level=\"0\"}"),
+        "{metrics}"
+    );
+}

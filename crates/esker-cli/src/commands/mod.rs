@@ -25,7 +25,7 @@ pub fn run(args: &Args, output: &mut Output) -> Result<u8> {
         Command::Merge(merge) => write::merge(common, merge, output),
         Command::Get(get) => get::run(common, get, output),
         Command::Scan(scan) => scan::run(common, scan, output),
-        Command::Stats => stats::run(common, output),
+        Command::Stats(stats) => stats::run(common, stats, output),
         Command::Dump(dump) => dump::run(common, dump, output),
         Command::Verify(verify) => verify::run(common, verify, output),
         Command::Compact(compact) => compact::run(common, compact, output),

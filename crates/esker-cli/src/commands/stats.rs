@@ -3,15 +3,21 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
+use esker::Stats;
 use esker::inspect::{BlobUseInfo, DatabaseInfo, FamilyInfo, FileEntry, FileRole, Inspector, TableInfo};
 use serde_json::{Value, json};
 
-use crate::args::Common;
+use crate::args::{self, Common, StatsFormat};
 use crate::database::{folder, reading};
 use crate::failure::{EXIT_OK, Result};
 use crate::output::{Output, human_bytes};
 
-pub fn run(common: &Common, output: &mut Output) -> Result<u8> {
+pub fn run(common: &Common, args: &args::Stats, output: &mut Output) -> Result<u8> {
+    if args.format == StatsFormat::Prometheus {
+        let text = reading(common, |db, _| Ok(db.metrics_text()?))?;
+        output.write_all(text.as_bytes())?;
+        return Ok(EXIT_OK);
+    }
     let dir = Inspector::new(folder(common)?);
     let facts = reading(common, |db, _| {
         let mut families = BTreeMap::new();
@@ -31,12 +37,17 @@ pub fn run(common: &Common, output: &mut Output) -> Result<u8> {
             files: dir.files()?,
             last_sequence: db.last_sequence(),
             families,
+            stats: db.stats(),
         })
     })?;
-    if output.json {
+    if output.json || args.format == StatsFormat::Json {
         output.json_line(&facts.json())?;
     } else {
         facts.print(&folder(common)?.display().to_string(), output)?;
+        if args.counters {
+            writeln!(output, "\ncounted while this command read the database")?;
+            output.write_all(facts.stats.counters_text().as_bytes())?;
+        }
     }
     Ok(EXIT_OK)
 }
@@ -46,6 +57,7 @@ struct Facts {
     files: Vec<FileEntry>,
     last_sequence: u64,
     families: BTreeMap<String, Live>,
+    stats: Stats,
 }
 
 /// What only an open database knows.
@@ -154,7 +166,18 @@ impl Facts {
             "wal_files": wal_files, "wal_bytes": wal_bytes,
             "damaged_wal_files": damaged_files, "damaged_wal_bytes": damaged_bytes,
             "families": families.collect::<Vec<_>>(),
+            "counters": self.stats.counters.iter().copied().collect::<BTreeMap<_, _>>(),
+            "times": self.times(),
         })
+    }
+
+    /// How long things took while the command read the database.
+    fn times(&self) -> Value {
+        let times = self.stats.histograms.iter().map(|(name, times)| {
+            let facts = json!({ "count": times.count(), "sum_us": times.sum_us });
+            ((*name).to_owned(), facts)
+        });
+        times.collect()
     }
 
     fn print(&self, path: &str, out: &mut Output) -> io::Result<()> {
