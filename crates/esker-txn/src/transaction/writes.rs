@@ -4,7 +4,6 @@ use esker::{ColumnFamily, Mutation, Result};
 
 use super::Transaction;
 use crate::lock::{Acquired, LockMode};
-use crate::write_set::WriteSet;
 
 impl Transaction {
     /// Sets `key` to `value`, under an exclusive lock. O(log n) in its writes, as all of the following, beside the lock.
@@ -13,7 +12,13 @@ impl Transaction {
     /// `TimedOut`, `Deadlock` and `LockLimit` of the lock; `Conflict` if there is a snapshot and the key was written since;
     /// `InvalidArgument` past a limit (`max_write_set_bytes`, those of a batch), and if it has ended. Nothing is changed then.
     pub fn put(&mut self, family: &ColumnFamily, key: &[u8], value: &[u8]) -> Result<()> {
-        self.write_key(family, key, |writes| writes.put(family, key, value))
+        let id = family.id();
+        let mutation = Mutation::Put {
+            family: id,
+            key,
+            value,
+        };
+        self.write_key(family, key, mutation)
     }
 
     /// Removes `key`, under an exclusive lock.
@@ -21,7 +26,11 @@ impl Transaction {
     /// # Errors
     /// As [`put`](Self::put).
     pub fn delete(&mut self, family: &ColumnFamily, key: &[u8]) -> Result<()> {
-        self.write_key(family, key, |writes| writes.delete(family, key))
+        let mutation = Mutation::Delete {
+            family: family.id(),
+            key,
+        };
+        self.write_key(family, key, mutation)
     }
 
     /// Removes `key`, under an exclusive lock and the conditions of [`WriteBatch::single_delete`](esker::WriteBatch::single_delete).
@@ -29,7 +38,11 @@ impl Transaction {
     /// # Errors
     /// As [`put`](Self::put).
     pub fn single_delete(&mut self, family: &ColumnFamily, key: &[u8]) -> Result<()> {
-        self.write_key(family, key, |writes| writes.single_delete(family, key))
+        let mutation = Mutation::SingleDelete {
+            family: family.id(),
+            key,
+        };
+        self.write_key(family, key, mutation)
     }
 
     /// Applies the merge operator's `operand` to `key`, under an exclusive lock.
@@ -37,7 +50,13 @@ impl Transaction {
     /// # Errors
     /// As [`put`](Self::put).
     pub fn merge(&mut self, family: &ColumnFamily, key: &[u8], operand: &[u8]) -> Result<()> {
-        self.write_key(family, key, |writes| writes.merge(family, key, operand))
+        let id = family.id();
+        let mutation = Mutation::Merge {
+            family: id,
+            key,
+            operand,
+        };
+        self.write_key(family, key, mutation)
     }
 
     /// Removes all keys from `start` up to `end` (exclusive), under an exclusive lock of the range. An empty range is nothing.
@@ -72,7 +91,7 @@ impl Transaction {
             key,
             value,
         };
-        self.write_untracked(mutation, |writes| writes.put(family, key, value))
+        self.write_untracked(family, mutation)
     }
 
     /// [`delete`](Self::delete), as [`put_untracked`](Self::put_untracked).
@@ -84,7 +103,7 @@ impl Transaction {
             family: family.id(),
             key,
         };
-        self.write_untracked(mutation, |writes| writes.delete(family, key))
+        self.write_untracked(family, mutation)
     }
 
     /// [`single_delete`](Self::single_delete), as [`put_untracked`](Self::put_untracked).
@@ -96,7 +115,7 @@ impl Transaction {
             family: family.id(),
             key,
         };
-        self.write_untracked(mutation, |writes| writes.single_delete(family, key))
+        self.write_untracked(family, mutation)
     }
 
     /// [`merge`](Self::merge), as [`put_untracked`](Self::put_untracked).
@@ -110,7 +129,7 @@ impl Transaction {
             key,
             operand,
         };
-        self.write_untracked(mutation, |writes| writes.merge(family, key, operand))
+        self.write_untracked(family, mutation)
     }
 
     /// [`delete_range`](Self::delete_range), as [`put_untracked`](Self::put_untracked).
@@ -124,18 +143,13 @@ impl Transaction {
             start,
             end,
         };
-        self.write_untracked(mutation, |writes| writes.delete_range(family, start, end))
+        self.write_untracked(family, mutation)
     }
 
     #[inline]
-    fn write_key(
-        &mut self,
-        family: &ColumnFamily,
-        key: &[u8],
-        write: impl FnOnce(&mut WriteSet) -> Result<()>,
-    ) -> Result<()> {
+    fn write_key(&mut self, family: &ColumnFamily, key: &[u8], mutation: Mutation<'_>) -> Result<()> {
         let acquired = self.protect_key(family, key, LockMode::Exclusive)?;
-        let written = write(&mut self.writes);
+        let written = self.writes.write(family, mutation);
         match written {
             Ok(()) => self.count(),
             Err(_) => self.give_back_key(family, key, acquired),
@@ -143,13 +157,9 @@ impl Transaction {
         written
     }
 
-    fn write_untracked(
-        &mut self,
-        mutation: Mutation<'_>,
-        write: impl FnOnce(&mut WriteSet) -> Result<()>,
-    ) -> Result<()> {
+    fn write_untracked(&mut self, family: &ColumnFamily, mutation: Mutation<'_>) -> Result<()> {
         self.check_active()?;
-        write(&mut self.writes)?;
+        self.writes.write(family, mutation)?;
         self.control.note_untracked(mutation);
         self.count();
         Ok(())

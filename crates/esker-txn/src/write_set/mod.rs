@@ -133,7 +133,9 @@ impl WriteSet {
         )
     }
 
-    fn write(&mut self, family: &ColumnFamily, mutation: Mutation<'_>) -> Result<()> {
+    /// Adds a mutation of `family`. Errors as of [`put`](Self::put).
+    #[inline]
+    pub(crate) fn write(&mut self, family: &ColumnFamily, mutation: Mutation<'_>) -> Result<()> {
         let bytes_max = self.bytes_max;
         let writes = Arc::make_mut(&mut self.writes);
         let offset = writes.push(mutation, bytes_max)?;
