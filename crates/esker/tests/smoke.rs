@@ -87,7 +87,14 @@ fn families_are_atomic_together_and_gone_after_a_drop() {
         let db = Db::open(dir.path(), small()).unwrap();
         let users = db.column_family("users").unwrap();
         assert_eq!(db.get_cf(&users, b"a").unwrap().unwrap(), b"2");
+        for family in [db.default_column_family(), users.clone()] {
+            let found = db.column_family_by_id(family.id()).unwrap();
+            assert_eq!((found.id(), found.name()), (family.id(), family.name()));
+        }
         db.drop_column_family(&users).unwrap();
+        let error = db.column_family_by_id(users.id()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::NotFound);
+        assert!(error.message().contains(&users.id().to_string()), "{error}");
         assert_eq!(
             db.put_cf(&users, b"b", b"").unwrap_err().kind(),
             ErrorKind::InvalidArgument

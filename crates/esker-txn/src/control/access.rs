@@ -115,20 +115,16 @@ fn lock_all(db: &Db, held: &mut Held<'_>, batch: &WriteBatch) -> Result<()> {
     targets.dedup();
     for (family, start, end) in targets {
         match end {
-            Some(end) => held.lock_range(&family_of(db, family)?, start, end)?,
+            Some(end) => {
+                // A family that was dropped never comes back: the write is refused, with or without a lock.
+                if let Ok(family) = db.column_family_by_id(family) {
+                    held.lock_range(&family, start, end)?;
+                }
+            }
             None => held.lock_key(family, start)?,
         }
     }
     Ok(())
-}
-
-/// The family with this number.
-fn family_of(db: &Db, id: u32) -> Result<ColumnFamily> {
-    let names = db.column_family_names();
-    let mut families = names.iter().filter_map(|name| db.column_family(name).ok());
-    families
-        .find(|family| family.id() == id)
-        .ok_or_else(|| Error::invalid(format!("there is no column family {id}")))
 }
 
 fn apply(db: &Db, family: &ColumnFamily, mutation: Mutation<'_>, options: &WriteOptions) -> Result<()> {

@@ -1,8 +1,9 @@
 //! Calls one by one: the life of a transaction, limits, lists, batches and writes beside it.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use esker::{ErrorKind, ReadOptions, WriteBatch};
+use esker::{ColumnFamilyOptions, ErrorKind, KeyOrder, ReadOptions, ReverseBytewiseComparator, WriteBatch};
 
 use super::{Database, open, patient};
 use crate::{Isolation, LockMode, OptimisticDb, TransactionDb, TransactionOptions, TransactionSettings};
@@ -137,6 +138,48 @@ fn a_batch_without_a_transaction_locks_all_that_it_writes() {
     assert!(batch.is_empty() && db.locks().is_empty());
     assert_eq!(db.db().get(b"a").unwrap().as_deref(), Some(&b"2"[..]));
     assert_eq!(db.db().get(b"z").unwrap().as_deref(), Some(&b"1"[..]));
+}
+
+#[test]
+fn a_batch_locks_ranges_in_the_order_of_each_family_and_is_refused_for_one_that_is_gone() {
+    let (database, _env) = open(true, &patient());
+    let reverse = ColumnFamilyOptions {
+        key_order: KeyOrder::Custom(Arc::new(ReverseBytewiseComparator)),
+        ..ColumnFamilyOptions::default()
+    };
+    let family = database.db().create_column_family("reverse", reverse).unwrap();
+    let not_at_all = TransactionOptions {
+        lock_timeout: Some(Duration::ZERO),
+        ..TransactionOptions::default()
+    };
+    let mut transaction = database.begin(&not_at_all);
+    transaction.lock_key(&family, b"n", LockMode::Shared).unwrap();
+    let mut batch = WriteBatch::new();
+    batch.put_cf(&family, b"x", b"1").unwrap();
+    // Of other keys in this order, of none in that of bytes.
+    batch.delete_range_cf(&family, b"m", b"a").unwrap();
+    database.write(&mut batch).unwrap();
+    batch.put_cf(&family, b"y", b"1").unwrap();
+    batch.delete_range_cf(&family, b"p", b"m").unwrap();
+    std::thread::scope(|scope| {
+        let writer = scope.spawn(|| database.write(&mut batch));
+        while database.waiting().is_empty() {
+            std::thread::yield_now();
+        }
+        transaction.roll_back();
+        writer.join().unwrap().unwrap();
+    });
+    database.db().drop_column_family(&family).unwrap();
+    batch.put(b"x", b"1").unwrap();
+    batch.delete_range_cf(&family, b"p", b"m").unwrap();
+    let error = database.write(&mut batch).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidArgument);
+    assert_eq!(batch.len(), 2);
+    assert_eq!(database.db().get(b"x").unwrap(), None);
+    let Database::Locks(db) = &database else {
+        unreachable!("opened with locks")
+    };
+    assert!(db.locks().is_empty());
 }
 
 #[test]

@@ -90,6 +90,20 @@ impl Db {
         }
     }
 
+    /// The family with this number, as a batch's mutations name it. O(log families). Error: `NotFound`, also once it is dropped:
+    /// numbers are not used again.
+    pub fn column_family_by_id(&self, id: u32) -> Result<ColumnFamily> {
+        match self.core().families.load().get(id) {
+            Some(family) => Ok(ColumnFamily {
+                family: Arc::clone(family),
+            }),
+            None => Err(Error::new(
+                ErrorKind::NotFound,
+                format!("there is no column family {id}"),
+            )),
+        }
+    }
+
     /// All families' names, in the order in which they were created.
     pub fn column_family_names(&self) -> Vec<String> {
         self.core()
