@@ -45,7 +45,7 @@ fn main() {
         "transaction" | "optimistic" => {
             let mut transaction = match case {
                 "transaction" => TransactionDb::new(db.clone(), &settings).unwrap().begin(&options),
-                _ => OptimisticDb::new(db.clone(), &settings).begin(&options),
+                _ => OptimisticDb::new(db.clone(), &settings).unwrap().begin(&options),
             };
             for i in 0..count {
                 transaction.restart(&options);

@@ -5,16 +5,20 @@ use std::sync::Arc;
 use esker::{ColumnFamily, Db, Mutation, Result, WriteBatch, WriteOptions};
 use esker_env::Clock;
 
-use crate::control::Access;
+use crate::control::{Access, Control};
+use crate::lock::TransactionId;
+use crate::names::{Names, PreparedTransaction};
 use crate::options::{TransactionOptions, TransactionSettings};
 use crate::running::Running;
-use crate::transaction::Transaction;
+use crate::transaction::{Transaction, not_without_locks};
 
 /// A database and what its transactions share.
 pub(crate) struct Handle {
     pub(crate) db: Db,
     pub(crate) access: Access,
     pub(crate) running: Arc<Running>,
+    /// None where transactions can't be prepared.
+    names: Option<Arc<Names>>,
     max_write_set_bytes: usize,
 }
 
@@ -24,26 +28,53 @@ impl Handle {
         access: Access,
         settings: &TransactionSettings,
         clock: Arc<dyn Clock>,
-    ) -> Arc<Self> {
-        Arc::new(Self {
+    ) -> Result<Arc<Self>> {
+        let running = Arc::new(Running::new(clock));
+        let names = access.names(&db, || running.next_id())?;
+        Ok(Arc::new(Self {
             db,
             access,
-            running: Arc::new(Running::new(clock)),
+            running,
+            names,
             max_write_set_bytes: settings.max_write_set_bytes,
-        })
+        }))
     }
 
     pub(crate) fn begin(&self, options: &TransactionOptions) -> Transaction {
         let id = self.running.next_id();
-        let mut transaction = Transaction::new(
-            self.db.clone(),
-            Arc::clone(&self.running),
-            id,
-            self.access.control(id),
-            self.max_write_set_bytes,
-        );
+        let mut transaction = self.object(id, self.access.control(id));
         transaction.start(id, options);
         transaction
+    }
+
+    /// A transaction that has not begun: `control` is for the number `object`.
+    fn object(&self, object: TransactionId, control: Control) -> Transaction {
+        Transaction::new(
+            self.db.clone(),
+            Arc::clone(&self.running),
+            self.names.clone(),
+            object,
+            control,
+            self.max_write_set_bytes,
+        )
+    }
+
+    pub(crate) fn prepared(&self) -> Vec<PreparedTransaction> {
+        let names = self.names.as_ref();
+        names
+            .map(|names| names.list(&self.db.prepared()))
+            .unwrap_or_default()
+    }
+
+    pub(crate) fn prepared_transaction(&self, name: &[u8]) -> Result<Transaction> {
+        let batch = self.db.prepared_named(name);
+        let names = self.names.as_ref().ok_or_else(not_without_locks)?;
+        let (name, locking) = names.adopt(name, batch.is_some())?;
+        let writes = batch.map_or(0, |batch| batch.len());
+        let id = locking.id();
+        let mut transaction = self.object(self.running.next_id(), Control::Locking(locking));
+        transaction.start_prepared(id, name, writes);
+        Ok(transaction)
     }
 
     pub(crate) fn write_one(&self, family: &ColumnFamily, mutation: Mutation<'_>) -> Result<()> {

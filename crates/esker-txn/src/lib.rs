@@ -14,7 +14,7 @@
 //!     transaction.put(&accounts, b"sold", b"1")?;
 //! }
 //! match transaction.commit() {
-//!     Err(error) if error.kind().is_retryable() => transaction.roll_back(), // and run it again
+//!     Err(error) if error.kind().is_retryable() => transaction.roll_back()?, // and run it again
 //!     result => result?,
 //! }
 //! # Ok(())
@@ -29,7 +29,7 @@
 //! | what both are made of | `handle` |
 //! | one transaction: its life, reads, writes, save points; what is guaranteed, and what errors mean | [`transaction`] |
 //! | how transactions keep out of each other's way | `control` |
-//! | what can be chosen; what runs | `options` `running` |
+//! | what can be chosen; what runs; names, and what is prepared under them | `options` `running` `names` |
 //! | who may touch which key: locks, waits, deadlocks | [`lock`] |
 //! | what a transaction has written and not committed, and reading through it | [`write_set`] |
 #![deny(missing_docs)]
@@ -37,6 +37,7 @@
 mod control;
 mod handle;
 pub mod lock;
+mod names;
 mod optimistic;
 mod options;
 mod pessimistic;
@@ -47,6 +48,7 @@ pub mod transaction;
 pub mod write_set;
 
 pub use lock::{LockMode, LockSettings, TransactionId};
+pub use names::PreparedTransaction;
 pub use optimistic::OptimisticDb;
 pub use options::{Isolation, SnapshotTime, TransactionOptions, TransactionSettings};
 pub use pessimistic::TransactionDb;

@@ -40,9 +40,11 @@ pub struct TransactionOptions {
     /// Whether a request that closes a circle of waiters is refused at once; else all in the circle wait for their time limits.
     /// True.
     pub deadlock_detection: bool,
-    /// A name for lists of transactions.
-    pub name: Option<Arc<str>>,
-    /// How it is committed.
+    /// What lists of transactions show it as. The name under which it is prepared is another matter:
+    /// [`set_name`](crate::Transaction::set_name).
+    pub label: Option<Arc<str>>,
+    /// How it is prepared, committed, or rolled back once it is prepared;
+    /// [`set_write_options`](crate::Transaction::set_write_options) changes it in between.
     pub write: WriteOptions,
 }
 
@@ -53,7 +55,7 @@ impl Default for TransactionOptions {
             snapshot: SnapshotTime::default(),
             lock_timeout: None,
             deadlock_detection: true,
-            name: None,
+            label: None,
             write: WriteOptions::default(),
         }
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use esker::sync::Mutex;
@@ -15,8 +15,13 @@ use crate::lock::TransactionId;
 pub struct RunningTransaction {
     /// Its number.
     pub id: TransactionId,
+    /// What its options call it.
+    pub label: Option<Arc<str>>,
     /// The name that it was given.
-    pub name: Option<Arc<str>>,
+    pub name: Option<Arc<[u8]>>,
+    /// Whether it is prepared. Those that no object has are not listed here, but by
+    /// [`prepared`](crate::TransactionDb::prepared).
+    pub is_prepared: bool,
     /// Time since it began.
     pub age: Duration,
     /// Mutations that it would commit.
@@ -34,7 +39,14 @@ pub(crate) struct Entry {
     since_us: AtomicU64,
     writes: AtomicU64,
     locks: AtomicU64,
-    name: Mutex<Option<Arc<str>>>,
+    is_prepared: AtomicBool,
+    names: Mutex<EntryNames>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct EntryNames {
+    label: Option<Arc<str>>,
+    name: Option<Arc<[u8]>>,
 }
 
 impl Entry {
@@ -45,8 +57,16 @@ impl Entry {
         self.id.store(id.0, Ordering::Release);
     }
 
-    pub(crate) fn set_name(&self, name: Option<Arc<str>>) {
-        *self.name.lock() = name;
+    pub(crate) fn set_label(&self, label: Option<Arc<str>>) {
+        self.names.lock().label = label;
+    }
+
+    pub(crate) fn set_name(&self, name: Option<Arc<[u8]>>) {
+        self.names.lock().name = name;
+    }
+
+    pub(crate) fn set_prepared(&self, is_prepared: bool) {
+        self.is_prepared.store(is_prepared, Ordering::Relaxed);
     }
 
     pub(crate) fn count(&self, writes: usize, locks: usize) {
@@ -109,9 +129,11 @@ impl Running {
             .values()
             .filter_map(|entry| match entry.id.load(Ordering::Acquire) {
                 0 => None,
-                id => Some(RunningTransaction {
+                id => Some(entry.names.lock().clone()).map(|EntryNames { label, name }| RunningTransaction {
                     id: TransactionId(id),
-                    name: entry.name.lock().clone(),
+                    label,
+                    name,
+                    is_prepared: entry.is_prepared.load(Ordering::Relaxed),
                     age: Duration::from_micros(now.saturating_sub(entry.since_us.load(Ordering::Relaxed))),
                     writes: entry.writes.load(Ordering::Relaxed),
                     locks: entry.locks.load(Ordering::Relaxed),

@@ -7,9 +7,10 @@ use esker_env::Clock;
 
 use super::Control;
 use super::commit_locks::{CommitLocks, Needed};
-use super::locking::{Held, Locking};
+use super::locking::{Held, Locking, lock_prepared};
 use super::tracking::Tracking;
 use crate::lock::{LockManager, LockSettings, TransactionId};
+use crate::names::Names;
 
 /// The shared part of either kind.
 pub(crate) enum Access {
@@ -32,6 +33,32 @@ impl Access {
         match self {
             Self::Locks(manager) => Some(manager),
             Self::Commits(_) => None,
+        }
+    }
+
+    /// The names of transactions, in the kind that can prepare them: at first those of what is prepared in the database, which gets
+    /// its locks.
+    ///
+    /// # Errors
+    /// Those of the locks; in the other kind `InvalidArgument` if anything is prepared.
+    pub(crate) fn names(&self, db: &Db, next_id: impl Fn() -> TransactionId) -> Result<Option<Arc<Names>>> {
+        let prepared = db.prepared();
+        match (self, prepared.first()) {
+            (Self::Locks(manager), _) => {
+                let names = Names::default();
+                let locks = lock_prepared(db, manager, &prepared, next_id)?;
+                for (batch, locks) in prepared.iter().zip(locks) {
+                    names.leave(batch.name().into(), locks);
+                }
+                Ok(Some(Arc::new(names)))
+            }
+            (Self::Commits(_), None) => Ok(None),
+            (Self::Commits(_), Some(first)) => Err(Error::invalid(format!(
+                "{} transactions are prepared, the first under the name '{}': without locks others would write what they wrote; \
+                 commit them or roll them back through a TransactionDb",
+                prepared.len(),
+                first.name().escape_ascii()
+            ))),
         }
     }
 

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::sync::Arc;
 use std::time::Duration;
 
-use esker::{ColumnFamily, Db, Error, Result, Snapshot};
+use esker::{ColumnFamily, Db, Error, ErrorKind, Mutation, Prepared, Result, Snapshot};
 
 use super::KeyRange;
 use crate::lock::{
@@ -29,6 +29,52 @@ impl Locking {
             timeout: None,
             count: 0,
         }
+    }
+
+    /// With locks of `mode` on all that a prepared batch would change. What is locked in a way already that `mode` is in conflict
+    /// with is not waited for: `TimedOut`.
+    fn of_prepared(
+        db: &Db,
+        manager: &Arc<LockManager>,
+        id: TransactionId,
+        batch: &Prepared,
+        mode: LockMode,
+    ) -> Result<Self> {
+        let mut locking = Self::new(Arc::clone(manager), id);
+        locking.timeout = Some(Duration::ZERO);
+        for mutation in batch.mutations() {
+            let (family, start, end) = match mutation {
+                Mutation::Put { family, key, .. }
+                | Mutation::Delete { family, key }
+                | Mutation::SingleDelete { family, key }
+                | Mutation::Merge { family, key, .. } => (family, key, None),
+                Mutation::DeleteRange { family, start, end } => (family, start, Some(end)),
+                _ => return Err(Error::bug("a prepared mutation that no method makes")),
+            };
+            // Of a family that was dropped nothing will be changed.
+            let Ok(family) = db.column_family_by_id(family) else {
+                continue;
+            };
+            match end {
+                None => locking.lock_key(db, &family, start, mode, None).map(drop)?,
+                Some(end) if family.key_order().compare(start, end).is_ge() => {}
+                Some(_) => locking
+                    .lock_range(db, &family, (start, end), mode, None)
+                    .map(drop)?,
+            }
+        }
+        Ok(locking)
+    }
+
+    /// Whose locks they are.
+    pub(crate) fn id(&self) -> TransactionId {
+        self.locks.id()
+    }
+
+    /// Gives all locks away; none are left.
+    pub(super) fn take(&mut self) -> Self {
+        let empty = Self::new(Arc::clone(&self.manager), self.id());
+        std::mem::replace(self, empty)
     }
 
     pub(super) fn restart(&mut self, id: TransactionId, options: &TransactionOptions) {
@@ -110,6 +156,29 @@ impl Locking {
     pub(super) fn end(&mut self) {
         self.manager.release_all(&mut self.locks);
         self.count = 0;
+    }
+}
+
+/// The locks of all that is prepared, when nobody holds any lock yet: exclusive ones, as they were when it was prepared.
+///
+/// Only untracked writes can have led two of them to the same keys. Then all locks are shared: nobody else writes what they
+/// lock, whichever of the two is resolved first.
+///
+/// # Errors
+/// `LockLimit`.
+pub(super) fn lock_prepared(
+    db: &Db,
+    manager: &Arc<LockManager>,
+    prepared: &[Prepared],
+    next_id: impl Fn() -> TransactionId,
+) -> Result<Vec<Locking>> {
+    let lock_all = |mode| -> Result<Vec<Locking>> {
+        let lock = |batch| Locking::of_prepared(db, manager, next_id(), batch, mode);
+        prepared.iter().map(lock).collect()
+    };
+    match lock_all(LockMode::Exclusive) {
+        Err(error) if error.kind() == ErrorKind::TimedOut => lock_all(LockMode::Shared),
+        result => result,
     }
 }
 

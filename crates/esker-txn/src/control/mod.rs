@@ -18,7 +18,7 @@ use std::time::Duration;
 use esker::{ColumnFamily, Db, Mutation, Result, Snapshot, WriteOptions};
 
 pub(crate) use access::Access;
-use locking::Locking;
+pub(crate) use locking::Locking;
 use tracking::Tracking;
 
 use crate::lock::{Acquired, LockMode, TransactionId};
@@ -139,6 +139,14 @@ impl Control {
             Self::Locking(_) if writes.is_empty() => Ok(()),
             Self::Locking(_) => writes.commit(db, options),
             Self::Tracking(tracking) => tracking.commit(db, writes, options),
+        }
+    }
+
+    /// Gives the locks away, for what is prepared and has no object any more. None in the kind without locks.
+    pub(crate) fn take_locks(&mut self) -> Option<Locking> {
+        match self {
+            Self::Locking(locking) => Some(locking.take()),
+            Self::Tracking(_) => None,
         }
     }
 

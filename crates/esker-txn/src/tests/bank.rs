@@ -60,7 +60,7 @@ fn transfer(transaction: &mut Transaction, database: &Database, random: &SeededR
     }
     transaction.put(&family, &account(to), &(before + amount).to_be_bytes())?;
     if random.next_u64().is_multiple_of(10) {
-        transaction.roll_back();
+        transaction.roll_back().unwrap();
         return Ok(());
     }
     transaction.commit()

@@ -19,7 +19,7 @@ fn one_that_has_ended_refuses_all_but_a_restart() {
         let mut transaction = database.begin(&options);
         transaction.put(&family, b"k", b"1").unwrap();
         transaction.commit().unwrap();
-        transaction.roll_back();
+        transaction.roll_back().unwrap();
         assert!(!transaction.is_active());
         for refused in [
             transaction.put(&family, b"k", b"2").unwrap_err(),
@@ -76,10 +76,11 @@ fn lists_show_what_runs_and_what_it_holds() {
     };
     let family = database.family();
     let options = TransactionOptions {
-        name: Some("nightly".into()),
+        label: Some("nightly".into()),
         ..TransactionOptions::default()
     };
     let mut named = db.begin(&options);
+    named.set_name([0xfe, 1]).unwrap();
     let mut other = db.begin(&TransactionOptions::default());
     named.put(&family, b"a", b"1").unwrap();
     named.get_for_update(&family, b"b", LockMode::Shared).unwrap();
@@ -90,14 +91,16 @@ fn lists_show_what_runs_and_what_it_holds() {
     let listed = db.running();
     assert_eq!(listed.len(), 2);
     assert_eq!(listed[0].id, named.id());
-    assert_eq!(listed[0].name.as_deref(), Some("nightly"));
+    assert_eq!(listed[0].label.as_deref(), Some("nightly"));
+    assert_eq!(listed[0].name.as_deref(), Some(&[0xfe, 1][..]));
+    assert!(!listed[0].is_prepared && listed[1].name.is_none());
     assert_eq!((listed[0].writes, listed[0].locks), (1, 2));
     assert_eq!((listed[1].writes, listed[1].locks), (0, 1));
     assert!(listed[0].age >= Duration::from_secs(5));
     assert_eq!(db.locks().len(), 3);
     named.restart(&TransactionOptions::default());
-    assert_eq!(db.running()[1].name, None);
-    assert_eq!(named.name(), None);
+    assert_eq!((&db.running()[1].label, &db.running()[1].name), (&None, &None));
+    assert_eq!((named.label(), named.name()), (None, None));
     drop((named, other));
     assert!(db.running().is_empty() && db.locks().is_empty());
 }
@@ -132,7 +135,7 @@ fn a_batch_without_a_transaction_locks_all_that_it_writes() {
             ErrorKind::TimedOut
         );
         transaction.put(&family, b"z", b"0").unwrap();
-        transaction.roll_back();
+        transaction.roll_back().unwrap();
         writer.join().unwrap().unwrap();
     });
     assert!(batch.is_empty() && db.locks().is_empty());
@@ -166,7 +169,7 @@ fn a_batch_locks_ranges_in_the_order_of_each_family_and_is_refused_for_one_that_
         while database.waiting().is_empty() {
             std::thread::yield_now();
         }
-        transaction.roll_back();
+        transaction.roll_back().unwrap();
         writer.join().unwrap().unwrap();
     });
     database.db().drop_column_family(&family).unwrap();

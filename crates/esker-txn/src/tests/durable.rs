@@ -45,7 +45,7 @@ fn syncs(database: &Database) -> u64 {
     found.unwrap().1
 }
 
-fn eight_threads_share_syncs(with_locks: bool) {
+fn eight_threads_share_syncs(with_locks: bool, prepares: bool) {
     let gate = Arc::new(Gate::default());
     let env = Env::simulated(5).0;
     let options = Options {
@@ -60,7 +60,7 @@ fn eight_threads_share_syncs(with_locks: bool) {
     let settings = TransactionSettings::default();
     let database = match with_locks {
         true => Database::Locks(TransactionDb::new(db, &settings).unwrap()),
-        false => Database::Optimistic(OptimisticDb::new(db, &settings)),
+        false => Database::Optimistic(OptimisticDb::new(db, &settings).unwrap()),
     };
     let before = syncs(&database);
     std::thread::scope(|scope| {
@@ -78,6 +78,10 @@ fn eight_threads_share_syncs(with_locks: bool) {
                     transaction.put(&database.family(), &key, b"value").unwrap();
                     gate.committing.fetch_add(1, Ordering::SeqCst);
                     COMMITS_NOW.set(true);
+                    if prepares {
+                        transaction.set_name(key).unwrap();
+                        transaction.prepare().unwrap();
+                    }
                     transaction.commit().unwrap();
                     COMMITS_NOW.set(false);
                     gate.committing.fetch_sub(1, Ordering::SeqCst);
@@ -86,18 +90,22 @@ fn eight_threads_share_syncs(with_locks: bool) {
         }
     });
     let (syncs, commits) = (syncs(&database) - before, (THREADS * COMMITS) as u64);
-    assert!(
-        syncs > 0 && syncs * 2 <= commits,
-        "{syncs} syncs for {commits} commits"
-    );
+    let steps = if prepares { 2 * commits } else { commits };
+    assert!(syncs > 0 && syncs * 2 <= steps, "{syncs} syncs for {steps} steps");
+    println!("{syncs} syncs for {steps} steps");
 }
 
 #[test]
 fn eight_threads_with_locks_share_syncs() {
-    eight_threads_share_syncs(true);
+    eight_threads_share_syncs(true, false);
 }
 
 #[test]
 fn eight_optimistic_threads_share_syncs() {
-    eight_threads_share_syncs(false);
+    eight_threads_share_syncs(false, false);
+}
+
+#[test]
+fn eight_threads_that_prepare_and_commit_share_syncs() {
+    eight_threads_share_syncs(true, true);
 }

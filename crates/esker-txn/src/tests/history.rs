@@ -113,7 +113,7 @@ impl Recorder<'_> {
             std::thread::yield_now();
         }
         if random.next_u64().is_multiple_of(8) {
-            self.transaction.roll_back();
+            self.transaction.roll_back().unwrap();
             return Ok(false);
         }
         self.transaction.commit()?;

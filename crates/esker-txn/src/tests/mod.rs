@@ -10,6 +10,7 @@ mod durable;
 mod graph;
 mod history;
 mod script;
+mod two_phase;
 
 use std::sync::Arc;
 
@@ -83,6 +84,11 @@ impl Database {
 /// An empty database on a simulated machine, which joins merged values by commas.
 fn open(with_locks: bool, settings: &TransactionSettings) -> (Database, Env) {
     let env = Env::simulated(5).0;
+    (open_in(&env, with_locks, settings), env)
+}
+
+/// The database of this machine, which is made if there is none.
+fn open_in(env: &Env, with_locks: bool, settings: &TransactionSettings) -> Database {
     let options = Options {
         memory_budget_bytes: 64 << 20,
         default_column_family: ColumnFamilyOptions {
@@ -94,12 +100,11 @@ fn open(with_locks: bool, settings: &TransactionSettings) -> (Database, Env) {
     };
     let db = Opener::new(options).env(env.clone()).open("db").unwrap();
     let clock = Arc::clone(&env.clock);
-    let database = if with_locks {
+    if with_locks {
         Database::Locks(TransactionDb::with_clock(db, settings, clock).unwrap())
     } else {
-        Database::Optimistic(OptimisticDb::with_clock(db, settings, clock))
-    };
-    (database, env)
+        Database::Optimistic(OptimisticDb::with_clock(db, settings, clock).unwrap())
+    }
 }
 
 /// Settings under which nobody's time is over before a test is.

@@ -10,7 +10,8 @@
 //! A get x: 0
 //! ```
 //! Every transaction has a thread of its own. A step that waits shows for whom; when a later step lets it go on, its outcome
-//! stands behind that one, with `then`. Keys are words; `-` as the end of a range is no end.
+//! stands behind that one, with `then`. Keys are words; `-` as the end of a range is no end. `leave` drops the object of a
+//! transaction, and `take` makes one of what is prepared; `prepared` shows in brackets what nobody has.
 //!
 //! With `ESKER_BLESS` set, the files are rewritten to what comes out; read the difference before it is committed.
 
@@ -157,7 +158,8 @@ struct Session {
 impl Session {
     /// Begins with the first step, and with the first behind an end. Whether it did.
     fn begin(&mut self, step: &str) -> bool {
-        if self.transaction.as_ref().is_some_and(Transaction::is_active) {
+        let is_open = |own: &Transaction| own.is_active() || own.is_prepared();
+        if self.transaction.as_ref().is_some_and(is_open) || step.starts_with("take ") {
             return false;
         }
         let mut options = TransactionOptions::isolation(self.isolation);
@@ -183,6 +185,15 @@ impl Session {
         };
         let end = || (words[2] != "-").then(|| at(2));
         let ok = |()| "ok".to_owned();
+        if words[0] == "prepared" {
+            return Ok(prepared(&self.database));
+        }
+        if let ("take", Database::Locks(db)) = (words[0], &self.database) {
+            return db.prepared_transaction(at(1)).map(|taken| {
+                self.transaction = Some(taken);
+                ok(())
+            });
+        }
         let Some(transaction) = &mut self.transaction else {
             let mut batch = WriteBatch::new();
             match words[0] {
@@ -225,13 +236,40 @@ impl Session {
             "back" => transaction.roll_back_to_save_point().map(|was| was.to_string()),
             "keep" => transaction.pop_save_point().map(|was| was.to_string()),
             "locks" => Ok(transaction.lock_count().to_string()),
+            "name" => transaction.set_name(at(1)).map(ok),
+            "prepare" => transaction.prepare().map(ok),
+            "leave" => {
+                self.transaction = None;
+                Ok(ok(()))
+            }
             "commit" => transaction.commit().map(ok),
             "roll_back" => {
-                transaction.roll_back();
+                transaction.roll_back().unwrap();
                 Ok("ok".to_owned())
             }
             _ => panic!("no step {step}"),
         }
+    }
+}
+
+/// Names that are prepared, those that no object has in brackets.
+fn prepared(database: &Database) -> String {
+    let Database::Locks(db) = database else {
+        return "nothing".to_owned();
+    };
+    let listed = db.prepared();
+    let names = listed.iter().map(|prepared| {
+        let name = prepared.name.escape_ascii();
+        match prepared.is_open {
+            true => name.to_string(),
+            false => format!("({name})"),
+        }
+    });
+    let names: Vec<String> = names.collect();
+    if names.is_empty() {
+        "nothing".to_owned()
+    } else {
+        names.join(" ")
     }
 }
 

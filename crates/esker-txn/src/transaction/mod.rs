@@ -5,10 +5,18 @@
 //! | `writes` | writes, which are kept in the transaction until it is committed |
 //! | `reads` | reads through own writes; reads for update, and locks without a read |
 //! | `save_points` | save points |
+//! | `two_phase` | names, and two-phase commit |
 //!
 //! # Life
 //! ```text
-//! begin --> active --> commit, roll_back --> ended --> restart --> active
+//!                                 commit, roll_back
+//! begin, restart ---> active -----------------------------> ended
+//!                       |                                     ^
+//!                       +---> prepared -----------------------+
+//!                     prepare     ^  |    commit, roll_back
+//!                                 |  | drop, restart; a crash
+//!            prepared_transaction |  v
+//!                               (kept by the database, with its locks)
 //! ```
 //! A call fails without any change: what it has locked it gives back, and the transaction goes on. So a statement of several
 //! calls is made whole by a save point. By the kind of the error ([`ErrorKind`](esker::ErrorKind)):
@@ -20,7 +28,9 @@
 //! | `Conflict` | its snapshot is too old for this key, and stays so: roll back and run it again. At an optimistic commit it is the only way out |
 //! | `InvalidArgument` that names `max_write_set_bytes` | the transaction is as large as it may be: commit, or roll back |
 //!
-//! A commit that fails has written nothing, and may be tried again, unless by `Conflict`.
+//! A commit that fails has written nothing, and may be tried again, unless by `Conflict`. So may a `prepare`: the transaction
+//! is active as before. A prepared one whose commit or roll back fails is prepared as before. Where it is a sync that fails, the
+//! database takes no more writes: what the device has of that step, whole or not at all, shows when it is opened again.
 //!
 //! # What is guaranteed
 //! Under [`ReadCommitted`](Isolation::ReadCommitted) there are no dirty writes and no dirty reads. Under
@@ -30,6 +40,7 @@
 
 mod reads;
 mod save_points;
+mod two_phase;
 mod writes;
 
 use std::fmt;
@@ -40,10 +51,12 @@ use esker::{ColumnFamily, Db, Error, ReadOptions, Result, Snapshot, WriteOptions
 
 use crate::control::{Control, KeyRange};
 use crate::lock::{Acquired, LockMode, TransactionId};
+use crate::names::Names;
 use crate::options::{Isolation, SnapshotTime, TransactionOptions};
 use crate::running::{Entry, Running};
 use crate::write_set::WriteSet;
 use reads::Fetched;
+pub(crate) use two_phase::not_without_locks;
 
 /// A write set that has grown larger than this gives its memory back when its transaction ends.
 const KEPT_BYTES_MAX: usize = 1 << 20;
@@ -51,21 +64,28 @@ const KEPT_BYTES_MAX: usize = 1 << 20;
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
     Active,
+    /// The database has its writes.
+    Prepared,
     Ended,
 }
 
 /// Reads and writes that others see together or not at all. Made by [`TransactionDb::begin`](crate::TransactionDb::begin)
-/// and [`OptimisticDb::begin`](crate::OptimisticDb::begin). Dropped while active, it is rolled back.
+/// and [`OptimisticDb::begin`](crate::OptimisticDb::begin). Dropped while active, it is rolled back; dropped while prepared, it stays
+/// so, and [`TransactionDb::prepared_transaction`](crate::TransactionDb::prepared_transaction) gives it back.
 ///
 /// Families that are given to it must be of its database. The module's head says what errors mean.
 pub struct Transaction {
     db: Db,
     running: Arc<Running>,
+    /// None where transactions can't be prepared.
+    names: Option<Arc<Names>>,
     entry: Arc<Entry>,
     /// The number of this object among `running`.
     object: TransactionId,
     id: TransactionId,
-    name: Option<Arc<str>>,
+    label: Option<Arc<str>>,
+    /// Among `names`.
+    name: Option<Arc<[u8]>>,
     state: State,
     isolation: Isolation,
     write: WriteOptions,
@@ -84,6 +104,7 @@ impl Transaction {
     pub(crate) fn new(
         db: Db,
         running: Arc<Running>,
+        names: Option<Arc<Names>>,
         object: TransactionId,
         control: Control,
         max_write_set_bytes: usize,
@@ -92,9 +113,11 @@ impl Transaction {
         Self {
             db,
             running,
+            names,
             entry,
             object,
             id: object,
+            label: None,
             name: None,
             state: State::Ended,
             isolation: Isolation::default(),
@@ -109,9 +132,9 @@ impl Transaction {
     }
 
     /// Makes this object another transaction of the same database, with the memory of the one before; what that one
-    /// has not committed is rolled back.
+    /// has not committed is rolled back, or stays prepared, as if this were dropped.
     pub fn restart(&mut self, options: &TransactionOptions) {
-        self.roll_back();
+        self.let_go();
         self.start(self.running.next_id(), options);
     }
 
@@ -120,9 +143,9 @@ impl Transaction {
         self.isolation = options.isolation;
         self.write = options.write;
         self.control.restart(id, options);
-        if self.name.is_some() || options.name.is_some() {
-            self.name.clone_from(&options.name);
-            self.entry.set_name(self.name.clone());
+        if self.label.is_some() || options.label.is_some() {
+            self.label.clone_from(&options.label);
+            self.entry.set_label(self.label.clone());
         }
         self.entry.begin(id, self.running.now());
         self.state = State::Active;
@@ -135,8 +158,12 @@ impl Transaction {
     ///
     /// # Errors
     /// Those of the database, for an optimistic transaction `Conflict` as well; nothing is written then, and it is still
-    /// active, with all its locks.
+    /// active, or prepared, with all its locks. For a prepared one see
+    /// [`Db::commit_prepared`]: with `NotFound` it has been committed or rolled back through the database itself, and ends.
     pub fn commit(&mut self) -> Result<()> {
+        if self.state == State::Prepared {
+            return self.resolve(Db::commit_prepared);
+        }
         self.check_active()?;
         self.control.commit(&self.db, &mut self.writes, &self.write)?;
         self.end();
@@ -144,9 +171,24 @@ impl Transaction {
     }
 
     /// Forgets its writes, gives its locks back and ends it. Nothing to do for one that has ended.
-    pub fn roll_back(&mut self) {
-        if self.state == State::Active {
-            self.end();
+    ///
+    /// # Errors
+    /// None, unless it is prepared: then as [`commit`](Self::commit), and it is prepared as before.
+    pub fn roll_back(&mut self) -> Result<()> {
+        match self.state {
+            State::Active => self.end(),
+            State::Prepared => return self.resolve(Db::roll_back_prepared),
+            State::Ended => {}
+        }
+        Ok(())
+    }
+
+    /// This object goes, or becomes another transaction.
+    fn let_go(&mut self) {
+        match self.state {
+            State::Active => self.end(),
+            State::Prepared => self.leave(),
+            State::Ended => {}
         }
     }
 
@@ -154,6 +196,9 @@ impl Transaction {
         self.state = State::Ended;
         self.entry.end();
         self.control.end();
+        if self.name.is_some() {
+            self.free_name();
+        }
         if self.writes.size_bytes() > KEPT_BYTES_MAX {
             self.writes = WriteSet::with_max_bytes(self.max_write_set_bytes);
         } else {
@@ -168,9 +213,9 @@ impl Transaction {
         self.id
     }
 
-    /// The name that its options gave it.
-    pub fn name(&self) -> Option<&str> {
-        self.name.as_deref()
+    /// What its options call it.
+    pub fn label(&self) -> Option<&str> {
+        self.label.as_deref()
     }
 
     /// What its plain reads see.
@@ -178,12 +223,12 @@ impl Transaction {
         self.isolation
     }
 
-    /// Whether it has neither been committed nor rolled back.
+    /// Whether it has neither been prepared nor committed nor rolled back.
     pub fn is_active(&self) -> bool {
         self.state == State::Active
     }
 
-    /// What it has written and not committed.
+    /// What it has written, and neither prepared nor committed.
     pub fn writes(&self) -> &WriteSet {
         &self.writes
     }
@@ -202,7 +247,7 @@ impl Transaction {
     /// it, and reads still see what is newest.
     ///
     /// # Errors
-    /// `InvalidArgument` if it has ended.
+    /// `InvalidArgument` if it is prepared or has ended.
     pub fn set_snapshot(&mut self) -> Result<()> {
         self.check_active()?;
         self.take_snapshot();
@@ -240,6 +285,9 @@ impl Transaction {
     fn check_active(&self) -> Result<()> {
         match self.state {
             State::Active => Ok(()),
+            State::Prepared => Err(Error::invalid(
+                "the transaction is prepared; all that can be done with it is to commit it or roll it back",
+            )),
             State::Ended => Err(Error::invalid(
                 "the transaction has been committed or rolled back; restart it",
             )),
@@ -294,7 +342,7 @@ impl Transaction {
 
 impl Drop for Transaction {
     fn drop(&mut self) {
-        self.roll_back();
+        self.let_go();
         self.running.remove(self.object);
     }
 }
@@ -303,9 +351,11 @@ impl fmt::Debug for Transaction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Transaction")
             .field("id", &self.id.0)
-            .field("name", &self.name)
+            .field("label", &self.label)
+            .field("name", &self.name().map(|name| name.escape_ascii().to_string()))
             .field("isolation", &self.isolation)
             .field("is_active", &self.is_active())
+            .field("is_prepared", &self.is_prepared())
             .field("writes", &self.writes.len())
             .field("locks", &self.control.len())
             .finish_non_exhaustive()

@@ -76,7 +76,7 @@ impl Transaction {
     /// The value of `key`, own writes included. Takes no lock and waits for nobody.
     ///
     /// # Errors
-    /// Those of [`WriteSet::get`](crate::WriteSet::get); `InvalidArgument` if it has ended.
+    /// Those of [`WriteSet::get`](crate::WriteSet::get); `InvalidArgument` if it is prepared or has ended.
     pub fn get(&mut self, family: &ColumnFamily, key: &[u8]) -> Result<Option<PinnedValue>> {
         self.before_read()?;
         self.writes.get(&self.db, family, key, &self.reads)
@@ -109,7 +109,7 @@ impl Transaction {
     /// [`refresh`](Self::refresh). Takes no lock.
     ///
     /// # Errors
-    /// Those of [`WriteSet::iter`](crate::WriteSet::iter); `InvalidArgument` if it has ended.
+    /// Those of [`WriteSet::iter`](crate::WriteSet::iter); `InvalidArgument` if it is prepared or has ended.
     pub fn iter(&mut self, family: &ColumnFamily, options: ReadOptions) -> Result<Iter> {
         let options = self.read_options(options)?;
         self.writes.iter(&self.db, family, options)
@@ -207,7 +207,7 @@ impl Transaction {
     /// proportional to the locks that were taken since.
     ///
     /// # Errors
-    /// `InvalidArgument` if it has ended.
+    /// `InvalidArgument` if it is prepared or has ended.
     pub fn undo_get_for_update(&mut self, family: &ColumnFamily, key: &[u8]) -> Result<bool> {
         self.check_active()?;
         let acquired = self.fetched.take(family.id(), key);

@@ -8,7 +8,7 @@ impl Transaction {
     /// Remembers what is written and locked now, on top of earlier save points.
     ///
     /// # Errors
-    /// `InvalidArgument` if it has ended.
+    /// `InvalidArgument` if it is prepared or has ended.
     pub fn set_save_point(&mut self) -> Result<()> {
         self.check_active()?;
         self.writes.set_save_point();
@@ -21,7 +21,7 @@ impl Transaction {
     /// again. The snapshot stays. False if there is none.
     ///
     /// # Errors
-    /// `InvalidArgument` if it has ended.
+    /// `InvalidArgument` if it is prepared or has ended.
     pub fn roll_back_to_save_point(&mut self) -> Result<bool> {
         self.check_active()?;
         if !self.writes.roll_back_to_save_point() {
@@ -36,7 +36,7 @@ impl Transaction {
     /// Forgets the last save point, and keeps what was written and locked since. False if there is none.
     ///
     /// # Errors
-    /// `InvalidArgument` if it has ended.
+    /// `InvalidArgument` if it is prepared or has ended.
     pub fn pop_save_point(&mut self) -> Result<bool> {
         self.check_active()?;
         if !self.writes.pop_save_point() {

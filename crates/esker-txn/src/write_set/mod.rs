@@ -166,6 +166,17 @@ impl WriteSet {
         db.write_and_keep(&mut Arc::make_mut(&mut self.writes).batch, options)
     }
 
+    /// Prepares the mutations under a name, which empties the set; see [`Db::prepare`]. An iterator that shares its memory makes it
+    /// copy that, as any write does.
+    ///
+    /// # Errors
+    /// Those of the database; nothing is prepared then, and the set is as it was.
+    pub fn prepare(&mut self, db: &Db, name: &[u8], options: &WriteOptions) -> Result<()> {
+        db.prepare(name, &mut Arc::make_mut(&mut self.writes).batch, options)?;
+        self.clear();
+        Ok(())
+    }
+
     /// Whether there is a mutation of exactly this key: range deletes don't count. O(log n).
     pub fn has_written(&self, family: &ColumnFamily, key: &[u8]) -> bool {
         let own = self.writes.family(family.id());
