@@ -5,6 +5,7 @@
 //! | `oracle` | the model: sorted maps, and which commits a crash may take |
 //! | `scan` | the model of an iterator |
 //! | `crash` | a scripted run that ends at any write, and what must hold then |
+//! | `bank` | transactions that move money, and what must hold of the accounts |
 //! | `kill` | what is written by a process that is killed |
 //! | `operation` | one step of a random run, and how steps are drawn |
 //! | `settings` | random settings of databases and families, as small as they may be |
@@ -14,6 +15,7 @@
 //! | `watchdog` | ends a test that hangs, with its name |
 #![deny(missing_docs)]
 
+pub mod bank;
 pub mod crash;
 pub mod kill;
 pub mod operation;

@@ -59,11 +59,24 @@ fn transfer(transaction: &mut Transaction, database: &Database, random: &SeededR
         transaction.roll_back_to_save_point()?;
     }
     transaction.put(&family, &account(to), &(before + amount).to_be_bytes())?;
-    if random.next_u64().is_multiple_of(10) {
-        transaction.roll_back().unwrap();
-        return Ok(());
+    let commits = !random.next_u64().is_multiple_of(10);
+    if let Database::Locks(db) = database
+        && random.next_u64().is_multiple_of(3)
+    {
+        let name = transaction.id().to_string();
+        transaction.set_name(&name)?;
+        transaction.prepare()?;
+        if commits {
+            // By another object, while this one is another transaction.
+            transaction.restart(&TransactionOptions::default());
+            return db.prepared_transaction(name.as_bytes())?.commit();
+        }
     }
-    transaction.commit()
+    if commits {
+        transaction.commit()
+    } else {
+        transaction.roll_back()
+    }
 }
 
 fn stress(with_locks: bool, isolation: Isolation) {
@@ -100,7 +113,7 @@ fn stress(with_locks: bool, isolation: Isolation) {
     assert!(done.into_inner() > 0);
     assert!(database.running().is_empty());
     if let Database::Locks(db) = &database {
-        assert!(db.locks().is_empty() && db.waiting().is_empty());
+        assert!(db.locks().is_empty() && db.waiting().is_empty() && db.prepared().is_empty());
     }
     let mut last = database.begin(&TransactionOptions::default());
     assert_eq!(sum(&mut last, &database), ACCOUNTS * START);

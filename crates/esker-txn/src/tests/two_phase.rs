@@ -213,7 +213,8 @@ fn a_name_belongs_to_one_transaction_until_that_is_resolved() {
         assert!(error.message().contains("1 to 4096"), "{error}");
     }
     let mut transaction = db.begin(&options);
-    let ends: [(&str, fn(&mut Transaction)); 4] = [
+    type End = (&'static str, fn(&mut Transaction));
+    let ends: [End; 4] = [
         ("commit", |transaction| transaction.commit().unwrap()),
         ("roll back", |transaction| transaction.roll_back().unwrap()),
         ("commit what is prepared", |transaction| {
