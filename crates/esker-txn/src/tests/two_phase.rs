@@ -330,7 +330,7 @@ fn locks_of_what_is_prepared_outlive_its_object_as_they_are() {
     assert!(db.locks().is_empty() && db.prepared().is_empty());
 }
 
-/// Two families, one in reverse order; two transactions, prepared; one that is not.
+/// Three families, one in reverse order, one dropped; three transactions that are prepared, and one that is not.
 fn leave_prepared(db: &TransactionDb) {
     let reverse = ColumnFamilyOptions {
         key_order: KeyOrder::Custom(Arc::new(ReverseBytewiseComparator)),
@@ -354,12 +354,15 @@ fn leave_prepared(db: &TransactionDb) {
     b.merge(&family, b"b", b"1").unwrap();
     b.single_delete(&reverse, b"b").unwrap();
     b.prepare().unwrap();
+    let mut empty = db.begin(&TransactionOptions::default());
+    empty.set_name("empty").unwrap();
+    empty.prepare().unwrap();
     let mut c = db.begin(&TransactionOptions::default());
     c.set_name("c").unwrap();
     c.put(&family, b"c", b"1").unwrap();
     db.db().drop_column_family(&gone).unwrap();
     db.db().sync_wal().unwrap();
-    std::mem::forget((a, b, c));
+    std::mem::forget((a, b, c, empty));
 }
 
 #[test]
@@ -392,6 +395,9 @@ fn an_opening_locks_what_is_prepared_before_anybody_can_write() {
     };
     assert_eq!(again(&crashed, &few).unwrap_err().kind(), ErrorKind::LockLimit);
     let db = again(&crashed, &patient()).unwrap();
+    assert_eq!(names(&db), ["a", "b", "empty"]);
+    assert_eq!(db.prepared()[2].writes, 0);
+    db.prepared_transaction(b"empty").unwrap().commit().unwrap();
     assert_eq!(names(&db), ["a", "b"]);
     let family = db.db().default_column_family();
     let reverse = db.db().column_family("reverse").unwrap();

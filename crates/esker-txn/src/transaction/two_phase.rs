@@ -52,6 +52,34 @@ impl Transaction {
     /// # Errors
     /// `InvalidArgument` if it has no name, is prepared or has ended; those of [`Db::prepare`], such as `Retry` where too much
     /// is prepared. It is active then, as it was.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # fn main() -> esker::Result<()> {
+    /// # let opener = esker::Opener::new(esker::Options::default());
+    /// # let has_decided_for = |_: &[u8]| true;
+    /// # let sync = esker::WriteOptions::durability(esker::Durability::Sync);
+    /// let db = esker_txn::TransactionDb::open(opener, "bank", &Default::default())?;
+    /// // What a crash has left: the coordinator's log says what becomes of it.
+    /// for left in db.prepared() {
+    ///     let mut transaction = db.prepared_transaction(&left.name)?;
+    ///     transaction.set_write_options(&sync);
+    ///     if has_decided_for(&left.name) {
+    ///         transaction.commit()?;
+    ///     } else {
+    ///         transaction.roll_back()?;
+    ///     }
+    /// }
+    /// let mut transaction = db.begin(&Default::default());
+    /// transaction.set_write_options(&sync);
+    /// transaction.set_name("transfer 17")?;
+    /// transaction.put(&db.db().default_column_family(), b"stock", b"9")?;
+    /// transaction.prepare()?;
+    /// // Here the coordinator writes down its decision. Then:
+    /// transaction.commit()?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn prepare(&mut self) -> Result<()> {
         self.check_active()?;
         if self.names.is_none() {
