@@ -285,6 +285,7 @@ impl Runner {
     fn resume(&mut self) {
         if std::mem::take(&mut self.paused) {
             self.db.resume_background_work();
+            self.db.start_background_work();
         }
     }
 
@@ -381,8 +382,9 @@ impl Runner {
 
     fn open_again(&mut self) -> std::result::Result<(), Failure> {
         self.opened += 1;
-        self.paused = false;
         self.db = open(&self.fs, self.seed, self.opened, &self.settings).map_err(failed("open"))?;
+        // Some runs begin with the background work off.
+        (self.paused, self.paused_bytes) = (starts_off(self.seed, self.opened), 0);
         self.load_families()
     }
 
@@ -429,7 +431,16 @@ impl Runner {
 }
 
 fn open(fs: &MemFs, seed: u64, opened: u64, settings: &BTreeMap<String, FamilySettings>) -> Result<Db> {
-    open_in(DIR, fs, seed, opened, settings)
+    let opener = opener(fs, seed, opened, settings);
+    match starts_off(seed, opened) {
+        true => opener.background_work_off().open(DIR),
+        false => opener.open(DIR),
+    }
+}
+
+/// Whether a database that is opened again does nothing in the background at first.
+fn starts_off(seed: u64, opened: u64) -> bool {
+    opened > 0 && Rng::new(seed.rotate_left(32) ^ opened).one_in(4)
 }
 
 fn open_in(
@@ -439,6 +450,10 @@ fn open_in(
     opened: u64,
     settings: &BTreeMap<String, FamilySettings>,
 ) -> Result<Db> {
+    opener(fs, seed, opened, settings).open(Path::new(dir))
+}
+
+fn opener(fs: &MemFs, seed: u64, opened: u64, settings: &BTreeMap<String, FamilySettings>) -> Opener {
     // Other database settings each time: nothing that is stored may depend on them.
     let number = Rng::new(seed ^ opened).bits();
     let mut opener =
@@ -446,5 +461,5 @@ fn open_in(
     for (name, settings) in settings {
         opener = opener.column_family(name, settings.options.clone());
     }
-    opener.open(Path::new(dir))
+    opener
 }

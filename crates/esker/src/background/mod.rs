@@ -8,4 +8,4 @@ mod scheduler;
 
 pub use events::Events;
 pub use progress::FlushProgress;
-pub use scheduler::{Lane, Scheduler, Work};
+pub use scheduler::{FlushRequest, Lane, Scheduler, Work};

@@ -38,6 +38,8 @@ struct State {
     generation: u64,
     stopping: bool,
     pauses: usize,
+    /// Jobs don't run by themselves until [`Scheduler::turn_on`].
+    off: bool,
     /// The database closes: what has to be flushed is, paused or not.
     draining: bool,
     /// Callers that wait for a flush they asked for: flushes run, paused or not.
@@ -48,7 +50,7 @@ struct State {
 
 impl State {
     fn paused(&self) -> bool {
-        self.pauses > 0 && !self.draining
+        (self.off || self.pauses > 0) && !self.draining
     }
 
     fn holds_back(&self, lane: Lane) -> bool {
@@ -90,8 +92,21 @@ pub struct Scheduler {
 impl Scheduler {
     /// Starts one flush thread and `compaction_threads` more.
     pub fn start(env: &Env, work: Arc<dyn Work>, compaction_threads: usize) -> Result<Self> {
+        Self::start_in(env, work, compaction_threads, State::default())
+    }
+
+    /// The same, where the threads do nothing by themselves until [`turn_on`](Self::turn_on).
+    pub fn start_off(env: &Env, work: Arc<dyn Work>, compaction_threads: usize) -> Result<Self> {
+        let state = State {
+            off: true,
+            ..State::default()
+        };
+        Self::start_in(env, work, compaction_threads, state)
+    }
+
+    fn start_in(env: &Env, work: Arc<dyn Work>, compaction_threads: usize, state: State) -> Result<Self> {
         let shared = Arc::new(Shared {
-            state: Mutex::new(State::default()),
+            state: Mutex::new(state),
             work: Condvar::new(),
             quiet: Condvar::new(),
         });
@@ -154,6 +169,26 @@ impl Scheduler {
         state.pauses = state.pauses.saturating_sub(1);
         state.generation += 1;
         self.shared.work.notify_all();
+    }
+
+    /// Lets jobs run from now on, but for [pauses](Self::pause).
+    pub fn turn_on(&self) {
+        let mut state = self.shared.state.lock();
+        state.off = false;
+        state.generation += 1;
+        self.shared.work.notify_all();
+    }
+
+    /// Whether jobs don't run because nobody has [turned them on](Self::turn_on).
+    pub fn is_off(&self) -> bool {
+        let state = self.shared.state.lock();
+        state.off && !state.draining
+    }
+
+    /// Whether a flush that nobody asks for would not come before [`turn_on`](Self::turn_on).
+    pub fn flushes_are_off(&self) -> bool {
+        let state = self.shared.state.lock();
+        state.off && state.holds_back(Lane::Flush)
     }
 
     /// Lets flushes run while jobs are paused, until the guard is dropped; that waits until they are paused again.
@@ -316,6 +351,32 @@ mod tests {
         assert_eq!(work.compactions.load(Ordering::SeqCst), 5);
         scheduler.resume();
         scheduler.wait_until(|| work.compactions.load(Ordering::SeqCst) == 0);
+        scheduler.stop();
+    }
+
+    #[test]
+    fn what_starts_off_runs_once_it_is_turned_on_and_not_paused() {
+        let work = Arc::new(Counted {
+            flushes: AtomicUsize::new(1),
+            compactions: AtomicUsize::new(1),
+        });
+        let scheduler = Scheduler::start_off(&env(), Arc::clone(&work) as Arc<dyn Work>, 1).unwrap();
+        let left = || work.flushes.load(Ordering::SeqCst) + work.compactions.load(Ordering::SeqCst);
+        assert!(scheduler.is_off() && scheduler.flushes_are_off() && scheduler.paused());
+        // A resume that belongs to no pause turns nothing on.
+        scheduler.resume();
+        scheduler.wake();
+        assert_eq!((left(), scheduler.shared.state.lock().running), (2, 0));
+        let request = scheduler.request_flush();
+        assert!(scheduler.is_off() && !scheduler.flushes_are_off());
+        scheduler.wait_until(|| left() == 1);
+        drop(request);
+        scheduler.pause();
+        scheduler.turn_on();
+        assert!(!scheduler.is_off() && scheduler.paused());
+        assert_eq!((left(), scheduler.shared.state.lock().running), (1, 0));
+        scheduler.resume();
+        scheduler.wait_until(|| left() == 0);
         scheduler.stop();
     }
 

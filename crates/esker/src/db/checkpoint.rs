@@ -136,7 +136,11 @@ impl Core {
     fn checkpoint(&self, dir: &Path, options: &CheckpointOptions) -> Result<CheckpointSummary> {
         let mut folder = NewFolder::begin(&self.env, dir)?;
         let hold = self.wal.hold();
-        let point = self.with_token(|token| self.pin_point(token, options))?;
+        let point = {
+            // A broken segment is left by way of a flush.
+            let _requested = self.request_flush();
+            self.with_token(|token| self.pin_point(token, options))?
+        };
         for &(number, bytes) in &point.segments {
             folder.copy(&self.wal.path(number), &FileKind::Wal(number).name(), bytes)?;
         }

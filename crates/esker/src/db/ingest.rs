@@ -125,7 +125,7 @@ impl Core {
             self.flush_families(&overlapping)?;
         }
         // While jobs are paused too, as for every flush that is asked for by name.
-        let requested = self.scheduler().map(|scheduler| scheduler.request_flush());
+        let requested = self.request_flush();
         let sequence = self.with_token(|token| {
             self.flush_overlapping(token, &parts)?;
             self.take_in(token, &parts, brought)

@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 
 use super::core::Core;
 use super::{ColumnFamily, Db};
+use crate::background::{FlushRequest, Scheduler};
 use crate::compaction::picker::{self, RangeCursor, RangeStep};
 use crate::error::Result;
 use crate::options::CompactionStyle;
@@ -58,7 +59,7 @@ impl Db {
         }
     }
 
-    /// Waits until the database [is idle](Self::is_idle). Returns at once while background work is paused, and
+    /// Waits until the database [is idle](Self::is_idle). Returns at once while background work is paused or off, and
     /// with the error of the job that fails, if one does.
     pub fn wait_idle(&self) -> Result<()> {
         let core = self.core();
@@ -76,8 +77,9 @@ impl Db {
         failure.map_or(Ok(()), Err)
     }
 
-    /// Starts no more background jobs and waits for those that run; writes wait once memory is full. Calls nest. What
-    /// is asked for by name is no background work: [`flush`](Self::flush), [`compact_range`](Self::compact_range) and
+    /// Starts no more background jobs and waits for those that run. Calls nest. A write that needs a flush, as its family has
+    /// `memtables_max` memtables or memory is full, waits until somebody resumes or asks for the flush; with
+    /// [`WriteOptions::no_wait`](crate::WriteOptions::no_wait) it fails with `Retry` instead. What is asked for by name is no background work: [`flush`](Self::flush), [`compact_range`](Self::compact_range) and
     /// [`close`](Self::close) do what they do.
     pub fn pause_background_work(&self) {
         if let Some(scheduler) = self.core().scheduler() {
@@ -90,6 +92,33 @@ impl Db {
         if let Some(scheduler) = self.core().scheduler() {
             scheduler.resume();
         }
+    }
+
+    /// Begins the background work of a database that was opened
+    /// [without it](crate::Opener::background_work_off); elsewhere it does nothing. Pauses count as before.
+    pub fn start_background_work(&self) {
+        let core = self.core();
+        if let Some(scheduler) = core.scheduler() {
+            // Before: writers are held back by what jobs have done since, not by what has gathered without them.
+            for family in core.families.load().by_id.values() {
+                core.update_pressure(family);
+            }
+            scheduler.turn_on();
+        }
+    }
+}
+
+/// Flushes run, paused or not, until this is dropped. That waits until they are paused again.
+pub(super) struct RequestedFlush<'a> {
+    core: &'a Core,
+    request: Option<FlushRequest<'a>>,
+}
+
+impl Drop for RequestedFlush<'_> {
+    fn drop(&mut self) {
+        drop(self.request.take());
+        // A writer that waits for more than was flushed learns that no more comes.
+        self.core.flushes.notify();
     }
 }
 
@@ -114,13 +143,21 @@ impl Drop for Reserved<'_> {
 }
 
 impl Core {
+    /// Lets flushes run while background work is paused or off.
+    pub(super) fn request_flush(&self) -> RequestedFlush<'_> {
+        RequestedFlush {
+            core: self,
+            request: self.scheduler().map(Scheduler::request_flush),
+        }
+    }
+
     /// Seals the families' memtables and waits until they are in SSTables.
     pub(super) fn flush_families(&self, families: &[Arc<Family>]) -> Result<()> {
         self.check_open()?;
         self.check_not_read_only()?;
         self.health.check_writable()?;
         // Before the token: while jobs are paused its holder may be a writer that waits for a flush.
-        let _requested = self.scheduler().map(|scheduler| scheduler.request_flush());
+        let _requested = self.request_flush();
         let mut newest = Vec::new();
         self.with_token(|token| {
             if token.wal_broken {

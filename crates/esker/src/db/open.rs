@@ -48,6 +48,7 @@ pub struct Opener {
     options: Options,
     families: BTreeMap<String, ColumnFamilyOptions>,
     create_missing: bool,
+    background_work: bool,
     env: Option<Env>,
     listeners: Listeners,
 }
@@ -69,6 +70,7 @@ impl Opener {
             options,
             families: BTreeMap::new(),
             create_missing: false,
+            background_work: true,
             env: None,
             listeners: Listeners::default(),
         }
@@ -85,6 +87,20 @@ impl Opener {
     #[must_use]
     pub fn create_missing_column_families(mut self) -> Self {
         self.create_missing = true;
+        self
+    }
+
+    /// Opens without background work: no flush and no compaction starts by itself until
+    /// [`Db::start_background_work`]. For whoever wants to look at a database, change settings or load data before
+    /// anything moves. What is asked for by name is done: [`Db::flush`], [`Db::compact_range`], ingestion, checkpoints, [`Db::close`].
+    ///
+    /// Writes go into memtables, as far as these go. A write that needs a flush, as its family has `memtables_max` memtables
+    /// or memory is full, fails at once with an error of kind `Retry` and writes nothing; it succeeds after a
+    /// [`flush`](Db::flush) or when background work was started. Writes are not held back for the sake of compactions. What
+    /// recovery has to flush for want of memory, it flushes.
+    #[must_use]
+    pub fn background_work_off(mut self) -> Self {
+        self.background_work = false;
         self
     }
 
@@ -120,6 +136,7 @@ impl Opener {
             true => Vec::new(),
             false => self.listeners.0,
         };
+        let work = self.background_work;
         let open = || {
             open_core(
                 env.clone(),
@@ -127,6 +144,7 @@ impl Opener {
                 options.clone(),
                 &named,
                 listeners.clone(),
+                work,
             )
         };
         let core = match options.read_only {
@@ -156,6 +174,7 @@ fn open_core(
     options: Options,
     named: &BTreeMap<String, ColumnFamilyOptions>,
     listeners: Vec<Arc<dyn EventListener>>,
+    background_work: bool,
 ) -> Result<Arc<Core>> {
     let lock = folder::prepare(&env, &dir, &options)?;
     let (state, fresh) = load_state(&env, &dir, &options)?;
@@ -220,7 +239,7 @@ fn open_core(
     })?;
     let core = Arc::new(core);
     if !core.options.read_only {
-        start_threads(&core)?;
+        start_threads(&core, background_work)?;
     }
     Ok(core)
 }
@@ -384,7 +403,7 @@ fn assemble(parts: Parts) -> Result<Core> {
     Ok(core)
 }
 
-fn start_threads(core: &Arc<Core>) -> Result<()> {
+fn start_threads(core: &Arc<Core>, background_work: bool) -> Result<()> {
     let threads = match core.options.compaction_threads {
         0 => core.env.spawn.parallelism().clamp(1, 64),
         given => given,
@@ -394,7 +413,11 @@ fn start_threads(core: &Arc<Core>) -> Result<()> {
     }
     core.events.start(&core.env)?;
     let work = Arc::clone(core) as Arc<dyn crate::background::Work>;
-    let scheduler = Scheduler::start(&core.env, work, threads)?;
+    let start = match background_work {
+        true => Scheduler::start,
+        false => Scheduler::start_off,
+    };
+    let scheduler = start(&core.env, work, threads)?;
     let _ = core.scheduler.set(scheduler);
     let waking = Arc::downgrade(core);
     core.graveyard.on_burial(move || {

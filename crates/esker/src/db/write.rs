@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::core::{Core, Families};
 use super::events::pressure_of;
+use crate::background::Scheduler;
 use crate::batch::{DEFAULT_COLUMN_FAMILY, RawBatch, StepKind};
 use crate::commit::{CommitTarget, Request};
 use crate::error::{Error, ErrorKind, Result};
@@ -61,8 +62,9 @@ impl CommitTarget for Core {
         self.let_readers(token, bytes);
         token.bytes_to_check = token.bytes_to_check.saturating_sub(bytes);
         if token.bytes_to_check == 0 {
-            token.bytes_to_check = CHECK_EVERY_BYTES;
+            // A write that fails here leaves the next one to look again.
             self.check_totals(token, no_wait)?;
+            token.bytes_to_check = CHECK_EVERY_BYTES;
         }
         Ok(())
     }
@@ -257,12 +259,20 @@ impl Core {
         }
         self.wake();
         self.stop_writers(family);
+        if self.scheduler().is_some_and(Scheduler::paused) {
+            tracing::warn!("writes wait for a flush while background work is paused");
+        }
         let started = self.env.clock.now();
         let result = self.flushes.wait(|| {
             if room() {
                 Some(Ok(()))
             } else if let Some(error) = self.health.flush_error() {
                 Some(Err(error))
+            } else if self.scheduler().is_some_and(Scheduler::flushes_are_off) {
+                Some(Err(Error::new(
+                    ErrorKind::Retry,
+                    "the write needs a flush first, and the database was opened without background work: ask for it, or start that work",
+                )))
             } else {
                 self.check_open()
                     .and_then(|()| self.health.check_writable())
@@ -282,8 +292,10 @@ impl Core {
         } else {
             pressure_of(&token.families)
         };
-        self.let_writers_in(pressure);
-        if pressure <= 0.0 {
+        // While nothing works off the debt, waiting would not make it smaller.
+        let holds_back = pressure > 0.0 && !self.scheduler().is_some_and(Scheduler::is_off);
+        self.let_writers_in(if holds_back { pressure } else { 0.0 });
+        if !holds_back {
             return Ok(());
         }
         let wait = self.admission.delay(self.env.clock.now(), bytes, pressure);
@@ -378,7 +390,9 @@ impl Core {
             let sealed = family.view().sealed.len();
             sealed > 0 && sealed + 1 >= family.options().memtables_max
         });
-        self.throttle.set_flush_urgent(is_urgent);
+        // A compaction by hand need not make room for one that does not come.
+        let comes = !self.scheduler().is_some_and(Scheduler::flushes_are_off);
+        self.throttle.set_flush_urgent(is_urgent && comes);
     }
 
     pub(super) fn replace_active(&self, wal_number: u64, family: &Family) {
