@@ -186,6 +186,24 @@ Examples:
   esker checkpoint /backup/monday
   esker checkpoint /backup/monday && esker verify --db /backup/monday --quiet")]
     Checkpoint(Checkpoint),
+    /// Bring the column family, as it is now, into a new folder, from which import makes it part of a database
+    #[command(after_long_help = "\
+On the same file system the folder shares its files with the database; elsewhere all is copied. What it
+holds is whole and survives a power cut when the command returns.
+
+Examples:
+  esker export --family users /backup/users
+  esker export --family users /backup/users && esker import --db /data/other users /backup/users")]
+    Export(Export),
+    /// Make what export brought into a folder a new column family, whole or not at all
+    #[command(after_long_help = "\
+The family has the settings that it was exported with. The database shares the files with the folder,
+by links; they must not be changed after that, and may be removed (--move does it).
+
+Examples:
+  esker import users /backup/users
+  esker import --move users-of-monday /backup/users")]
+    Import(Import),
     /// Make tables that were written by TableFileWriter part of the column family, all of them or none
     #[command(after_long_help = "\
 Their rows count as written now. Of a key in several of the files the last one counts. The database
@@ -388,6 +406,23 @@ pub struct Checkpoint {
     /// Copy at most so many bytes of the log; where there is more, write its rows into tables of the copy
     #[arg(long, value_name = "BYTES")]
     pub wal_bytes_max: Option<u64>,
+}
+
+#[derive(Debug, clap::Args)]
+pub struct Export {
+    /// The folder; it must not be there yet
+    pub dir: PathBuf,
+}
+
+#[derive(Debug, clap::Args)]
+pub struct Import {
+    /// The name of the new column family
+    pub name: String,
+    /// The folder of the export
+    pub dir: PathBuf,
+    /// Remove the export once it is part of the database
+    #[arg(long = "move")]
+    pub move_files: bool,
 }
 
 #[derive(Debug, clap::Args)]

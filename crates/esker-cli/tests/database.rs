@@ -62,6 +62,8 @@ fn a_locked_database_is_read_but_not_written() {
         &["delete-range", "a", "b"],
         &["compact"],
         &["checkpoint", "copy"],
+        &["export", "copy"],
+        &["import", "name", "copy"],
         &["ingest", "x.sst"],
         &["families", "create", "x"],
     ] {
@@ -340,6 +342,42 @@ fn a_checkpoint_is_a_database_and_is_not_overwritten() {
     assert_eq!(run(&db, &["get", "only"]).0, 1);
     let (code, _, stderr) = run(&db, &["checkpoint", copy.to_str().unwrap()]);
     assert!(code == 2 && stderr.contains("exists already"), "{code}: {stderr}");
+}
+
+#[test]
+fn a_family_is_exported_and_imported() {
+    let dir = folder();
+    let (db, other) = (dir.path().join("db"), dir.path().join("other"));
+    let export = dir.path().join("export");
+    let path = export.to_str().unwrap();
+    sample(&db);
+    ok(&db, &["put", "large", &"v".repeat(2000)]);
+    let made = &json(&db, &["export", "--json", path])[0];
+    assert_eq!((&made["sequence"], &made["blob_files"]), (&804.into(), &1.into()));
+    let (code, _, stderr) = run(&db, &["export", path]);
+    assert!(code == 2 && stderr.contains("exists already"), "{code}: {stderr}");
+    ok(&other, &["put", "--create", "large", &"w".repeat(2000)]);
+    ok(&other, &["compact"]);
+    let came = &json(&other, &["import", "--json", "users", path])[0];
+    assert_eq!(
+        (&came["tables"], &came["bytes"]),
+        (&made["tables"], &made["bytes"])
+    );
+    assert_eq!(ok(&other, &["scan", "--family", "users"]), ok(&db, &["scan"]));
+    ok(&other, &["verify", "--quiet"]);
+    assert!(ok(&other, &["dump", "manifest"]).contains(" pointed_as "));
+    let (code, _, stderr) = run(&other, &["import", "users", path]);
+    assert!(code == 2 && stderr.contains("exists already"), "{code}: {stderr}");
+    ok(&other, &["import", "--move", "again", path]);
+    assert!(!export.exists());
+    ok(&other, &["compact", "--family", "again"]);
+    assert_eq!(ok(&other, &["scan", "--family", "again"]), ok(&db, &["scan"]));
+    assert_eq!(ok(&other, &["get", "large"]), "w".repeat(2000) + "\n");
+    let (code, _, stderr) = run(&other, &["import", "gone", path]);
+    assert!(
+        code == 2 && stderr.contains("no exported column family"),
+        "{code}: {stderr}"
+    );
 }
 
 #[test]

@@ -303,9 +303,14 @@ pub fn check_rows(db: &Db, oracle: &Oracle) -> std::result::Result<(), String> {
 /// That the folder of an open and idle database comes to hold what it needs, and nothing else. Background threads
 /// may be about to remove files.
 pub fn check_files(fs: &MemFs, db: &Db) -> std::result::Result<(), String> {
+    check_files_in(DIR, fs, db)
+}
+
+/// The same for a database in another folder.
+pub fn check_files_in(dir: &str, fs: &MemFs, db: &Db) -> std::result::Result<(), String> {
     let mut result = Ok(());
     for _ in 0..200 {
-        result = check_files_now(fs, db);
+        result = check_files_now(dir, fs, db);
         if result.is_ok() {
             break;
         }
@@ -316,9 +321,9 @@ pub fn check_files(fs: &MemFs, db: &Db) -> std::result::Result<(), String> {
     result
 }
 
-fn check_files_now(fs: &MemFs, db: &Db) -> std::result::Result<(), String> {
+fn check_files_now(dir: &str, fs: &MemFs, db: &Db) -> std::result::Result<(), String> {
     let names = fs
-        .list(Path::new(DIR))
+        .list(Path::new(dir))
         .map_err(|error| format!("can't list: {error}"))?;
     let count = |suffix: &str| names.iter().filter(|name| name.ends_with(suffix)).count();
     let (mut tables, mut blobs) = (0, 0);

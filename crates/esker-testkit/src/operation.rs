@@ -98,6 +98,8 @@ pub enum Operation {
         family: usize,
         changes: Vec<Change>,
     },
+    /// A family that is exported, and imported under another name.
+    Reimport(usize),
     /// A range and the tables in it, which snapshots do not outlive.
     DropRange(Change),
     Flush,
@@ -311,6 +313,7 @@ pub fn random(rng: &mut Rng, scope: Scope) -> Operation {
             commit: !rng.one_in(3),
             durability: step_durability(rng),
         },
+        98 if rng.one_in(2) => Operation::Reimport(rng.below(8)),
         _ => Operation::CheckAll,
     }
 }

@@ -6,6 +6,7 @@ mod compare;
 mod drop_range;
 mod ingest;
 mod iterators;
+mod reimport;
 mod two_phase;
 
 use std::collections::BTreeMap;
@@ -160,6 +161,7 @@ impl Runner {
                 durability,
             } => self.resolve(*prepared, *commit, *durability),
             Operation::Ingest { family, changes } => self.ingest(*family, changes),
+            Operation::Reimport(at) => self.reimport(*at),
             Operation::DropRange(change) => self.drop_range(change),
             Operation::SyncWal => {
                 self.db.sync_wal().map_err(failed("sync_wal"))?;

@@ -59,9 +59,10 @@ pub mod version;
 pub mod wal;
 
 pub use db::{
-    CheckpointOptions, CheckpointSummary, ColumnFamily, Db, DeletedFiles, FamilyStats, IngestOptions,
-    IngestSummary, Iter, LevelStats, Mutation, Opener, PROPERTIES, Prepared, RecoveryReport, Stats,
-    TableDescription, TableFileSummary, TableFileWriter, WriteBatch,
+    CheckpointOptions, CheckpointSummary, ColumnFamily, Db, DeletedFiles, ExportSummary, FamilyStats,
+    ImportOptions, ImportSummary, IngestOptions, IngestSummary, Iter, LevelStats, Mutation, Opener,
+    PROPERTIES, Prepared, RecoveryReport, Stats, TableDescription, TableFileSummary, TableFileWriter,
+    WriteBatch,
 };
 pub use error::{Error, ErrorKind, Result};
 pub use esker_env::IoMode;

@@ -12,7 +12,10 @@ use esker::sstable::{
     BlockBuilder, TableOptions, TableWriter, fuzz_block, fuzz_compression, fuzz_filter, fuzz_table,
 };
 use esker::version::manifest::{ManifestWriter, fuzz_manifest};
-use esker::version::{ColumnFamilyRecord, FileMeta, VersionEdit, VersionState, fuzz_edit};
+use esker::version::{
+    BlobFile, BlobOrigin, BlobRef, ColumnFamilyRecord, FileMeta, Origin as TableOrigin, VersionEdit,
+    VersionState, decode_family, encode_family, fuzz_edit, fuzz_family,
+};
 use esker::wal::{Origin, SegmentId, WalWriter, fuzz_read};
 use esker::{ColumnFamilyOptions, Compression, PrefixExtractor, fuzz_options_text};
 use esker_env::{CreateOptions, Env, WriteFile};
@@ -112,6 +115,67 @@ fn batches() {
             ("roll_back", true)
         ]
     );
+}
+
+/// An export of a table that points into a blob file, and of nothing.
+#[test]
+fn exported_families() {
+    let make = |tables: bool| {
+        let origin = TableOrigin {
+            database_id: 5,
+            sequence_shift: 3,
+        };
+        let table = FileMeta {
+            number: 4,
+            size_bytes: 1000,
+            smallest: internal_key(b"a", 7, ValueKind::Put),
+            largest: internal_key(b"b", 7, ValueKind::BlobPointer),
+            sequence_min: 7,
+            sequence_max: 7,
+            entries: 2,
+            blobs: vec![BlobRef {
+                file: 2,
+                records: 1,
+                bytes: 100,
+            }],
+            origin: Some(origin),
+            ..FileMeta::default()
+        };
+        let blob = BlobFile {
+            origin: Some(BlobOrigin {
+                database_id: 5,
+                number: 2,
+            }),
+            ..BlobFile::new(3, 1100, 10, 1000)
+        };
+        let mut edit = VersionEdit {
+            create: Some(ColumnFamilyRecord {
+                name: "users".to_owned(),
+                comparator: "esker.bytewise".to_owned(),
+                ..ColumnFamilyRecord::default()
+            }),
+            last_sequence: Some(9),
+            ..VersionEdit::default()
+        };
+        if tables {
+            edit.added_blobs.push(Arc::new(blob));
+            edit.add(6, Arc::new(table));
+        }
+        encode_family(&edit)
+    };
+    let (whole, empty) = (make(true), make(false));
+    let mut flipped = whole.clone();
+    let last = flipped.len() - 1;
+    flipped[last] ^= 1;
+    let seeds = vec![
+        ("cut", flagged(false, &whole[..whole.len() - 2])),
+        ("empty", flagged(true, &empty)),
+        ("mended", flagged(true, &flipped)),
+        ("whole", flagged(false, &whole)),
+    ];
+    check("family_file", &seeds, fuzz_family);
+    let reads = [&whole, &empty, &flipped].map(|bytes| decode_family(bytes).is_ok());
+    assert_eq!(reads, [true, true, false]);
 }
 
 #[test]

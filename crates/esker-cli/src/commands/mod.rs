@@ -3,8 +3,10 @@
 mod checkpoint;
 mod compact;
 mod dump;
+mod export;
 mod families;
 mod get;
+mod import;
 mod ingest;
 mod scan;
 mod stats;
@@ -30,6 +32,8 @@ pub fn run(args: &Args, output: &mut Output) -> Result<u8> {
         Command::Verify(verify) => verify::run(common, verify, output),
         Command::Compact(compact) => compact::run(common, compact, output),
         Command::Checkpoint(checkpoint) => checkpoint::run(common, checkpoint, output),
+        Command::Export(export) => export::run(common, export, output),
+        Command::Import(import) => import::run(common, import, output),
         Command::Ingest(ingest) => ingest::run(common, ingest, output),
         Command::Families(families) => families::run(common, families, output),
     }

@@ -114,10 +114,20 @@ impl Db {
 }
 
 /// A family as the copy will have it.
-struct Pinned {
-    family: Arc<Family>,
-    view: Arc<View>,
-    options: Arc<ColumnFamilyOptions>,
+pub(super) struct Pinned {
+    pub family: Arc<Family>,
+    pub view: Arc<View>,
+    pub options: Arc<ColumnFamilyOptions>,
+}
+
+impl Pinned {
+    pub fn new(family: &Arc<Family>) -> Self {
+        Self {
+            view: family.view_owned(),
+            options: Arc::clone(&family.options()),
+            family: Arc::clone(family),
+        }
+    }
 }
 
 /// The moment that is copied.
@@ -194,16 +204,7 @@ impl Core {
     }
 
     fn point(&self, token: &Token, without_wal: bool) -> Point {
-        let families: Vec<Pinned> = token
-            .families
-            .by_id
-            .values()
-            .map(|family| Pinned {
-                view: family.view_owned(),
-                options: Arc::clone(&family.options()),
-                family: Arc::clone(family),
-            })
-            .collect();
+        let families: Vec<Pinned> = token.families.by_id.values().map(Pinned::new).collect();
         let mut oldest = match without_wal {
             true => None,
             false => families
@@ -233,7 +234,7 @@ impl Core {
 
     /// Writes what a family's sealed memtables hold into files of level 0 in `dir`. The active one is empty, or holds rows
     /// of later.
-    fn write_memtables(&self, pinned: &Pinned, dir: &Path) -> Result<Written> {
+    pub(super) fn write_memtables(&self, pinned: &Pinned, dir: &Path) -> Result<Written> {
         let sealed = pinned.view.sealed.iter();
         let tables: Vec<Arc<Memtable>> = sealed.map(|buffer| Arc::clone(&buffer.table)).collect();
         if tables.is_empty() {

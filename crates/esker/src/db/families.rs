@@ -14,7 +14,7 @@ use crate::hooks::{FamilyCreated, FamilyDropped};
 use crate::key::KeyOrder;
 use crate::merge::MergeOperator;
 use crate::options::ColumnFamilyOptions;
-use crate::version::{Family, Version, VersionEdit};
+use crate::version::{Family, Version, VersionEdit, View};
 
 /// The longest name of a column family, in bytes.
 pub const FAMILY_NAME_LEN_MAX: usize = 1024;
@@ -123,17 +123,10 @@ impl Db {
         core.check_not_read_only()?;
         core.health.check_writable()?;
         options.validate()?;
-        if name.is_empty() || name.len() > FAMILY_NAME_LEN_MAX {
-            let len = name.len();
-            return Err(Error::invalid(format!(
-                "a column family's name of {len} bytes; it must have 1 to {FAMILY_NAME_LEN_MAX}"
-            )));
-        }
+        check_name(name)?;
         // Under the leader's token, so that the set of families never changes within a commit group.
         let family = core.with_token(|token| {
-            if token.families.named(name).is_some() {
-                return Err(Error::invalid(format!("column family '{name}' exists already")));
-            }
+            check_is_free(&token.families, name)?;
             let id = {
                 let mut manifest = core.manifest.lock();
                 let (id, edit) = manifest.creation(record(name, &options), token.wal_number);
@@ -206,6 +199,23 @@ impl Db {
     }
 }
 
+pub(super) fn check_name(name: &str) -> Result<()> {
+    if name.is_empty() || name.len() > FAMILY_NAME_LEN_MAX {
+        let len = name.len();
+        return Err(Error::invalid(format!(
+            "a column family's name of {len} bytes; it must have 1 to {FAMILY_NAME_LEN_MAX}"
+        )));
+    }
+    Ok(())
+}
+
+pub(super) fn check_is_free(families: &Families, name: &str) -> Result<()> {
+    match families.named(name) {
+        None => Ok(()),
+        Some(_) => Err(Error::invalid(format!("column family '{name}' exists already"))),
+    }
+}
+
 impl Core {
     pub(super) fn make_family(
         &self,
@@ -219,7 +229,17 @@ impl Core {
         Arc::new(Family::new(id, name, options, version, active))
     }
 
-    fn replace_families(
+    /// What is seen of a family as of a time before it was there.
+    pub(super) fn empty_view(&self, family: &Family) -> Arc<View> {
+        let options = family.options();
+        Arc::new(View {
+            active: super::write::buffer(&options, &self.arena_pool, 0),
+            sealed: Vec::new(),
+            version: Arc::new(Version::empty(family.order.clone(), options.levels)),
+        })
+    }
+
+    pub(super) fn replace_families(
         &self,
         token: &mut super::write::Token,
         change: impl FnOnce(&mut BTreeMap<u32, Arc<Family>>),

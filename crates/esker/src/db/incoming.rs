@@ -30,10 +30,11 @@ impl Incoming {
     pub fn numbered(&self, sequence: Sequence) -> FileMeta {
         let meta = &self.meta;
         let shift = sequence - STORED_SEQUENCE;
-        let origin = meta.origin.unwrap_or_default();
+        let origin = Origin {
+            sequence_shift: shift,
+            ..meta.origin.unwrap_or_default()
+        };
         FileMeta {
-            number: meta.number,
-            size_bytes: meta.size_bytes,
             smallest: shifted(&meta.smallest, shift),
             largest: match meta.largest_is_exclusive() {
                 true => meta.largest.clone(),
@@ -41,16 +42,7 @@ impl Incoming {
             },
             sequence_min: sequence,
             sequence_max: sequence,
-            entries: meta.entries,
-            deletions: meta.deletions,
-            range_tombstones: meta.range_tombstones,
-            created_unix_seconds: meta.created_unix_seconds,
-            raw_bytes: meta.raw_bytes,
-            origin: Some(Origin {
-                sequence_shift: shift,
-                ..origin
-            }),
-            ..FileMeta::default()
+            ..meta.renamed(meta.number, Some(origin))
         }
     }
 }
@@ -173,9 +165,48 @@ fn bounds(
 pub(super) struct Brought<'a> {
     core: &'a Core,
     files: Vec<FileKind>,
+    copied_bytes: u64,
 }
 
-impl Brought<'_> {
+impl<'a> Brought<'a> {
+    pub fn new(core: &'a Core) -> Self {
+        Self {
+            core,
+            files: Vec::new(),
+            copied_bytes: 0,
+        }
+    }
+
+    /// Gives a file of `bytes` the name `kind`: a link, or a copy where there can be none.
+    pub fn bring(&mut self, from: &Path, kind: FileKind, bytes: u64) -> Result<()> {
+        let fs = &self.core.env.fs;
+        let to = kind.path(&self.core.dir);
+        self.files.push(kind);
+        match fs.hard_link(from, &to) {
+            // Whoever wrote it need not have synced it.
+            Ok(()) => fs
+                .sync_file(&to)
+                .map_err(|error| Error::io("can't make a file durable", error).in_file(from)),
+            Err(error) if is_refusal(&error) => {
+                self.copied_bytes += bytes;
+                copy(&self.core.env, from, &to, bytes)
+            }
+            Err(error) => Err(Error::io("can't link a file into the database", error).in_file(from)),
+        }
+    }
+
+    /// Makes the names durable.
+    pub fn sync(&self) -> Result<()> {
+        let dir = &self.core.dir;
+        let io = |error| Error::io("can't sync the folder", error).in_file(dir);
+        self.core.env.fs.sync_dir(dir).map_err(io)
+    }
+
+    /// Bytes of files of which there could be no link.
+    pub fn copied_bytes(&self) -> u64 {
+        self.copied_bytes
+    }
+
     /// Leaves them to the manifest.
     pub fn into_files(mut self) -> Vec<FileKind> {
         std::mem::take(&mut self.files)
@@ -193,30 +224,13 @@ pub(super) fn bring<'a, 'b>(
     core: &'a Core,
     tables: impl Iterator<Item = &'b mut Incoming>,
 ) -> Result<Brought<'a>> {
-    let fs = &core.env.fs;
-    let mut brought = Brought {
-        core,
-        files: Vec::new(),
-    };
+    let mut brought = Brought::new(core);
     for table in tables {
         let number = core.new_file_number();
-        let kind = FileKind::Table(number);
-        let to = kind.path(&core.dir);
-        brought.files.push(kind);
-        match fs.hard_link(&table.path, &to) {
-            // Whoever wrote it need not have synced it.
-            Ok(()) => fs
-                .sync_file(&to)
-                .map_err(|error| Error::io("can't make a table durable", error).in_file(&table.path))?,
-            Err(error) if is_refusal(&error) => copy(&core.env, &table.path, &to, table.meta.size_bytes)?,
-            Err(error) => {
-                return Err(Error::io("can't link a table into the database", error).in_file(&table.path));
-            }
-        }
+        brought.bring(&table.path, FileKind::Table(number), table.meta.size_bytes)?;
         table.meta.number = number;
     }
-    fs.sync_dir(&core.dir)
-        .map_err(|error| Error::io("can't sync the folder", error).in_file(&core.dir))?;
+    brought.sync()?;
     Ok(brought)
 }
 

@@ -71,6 +71,10 @@ impl Iter {
             Some(snapshot) => snapshot.clone(),
             None => core.snapshots.acquire(|| core.visible()),
         });
+        let view = match family.is_unborn(snapshot.sequence()) {
+            true => core.empty_view(&family),
+            false => view,
+        };
         let cursor = cursor_over_view(
             &view,
             &family.options(),

@@ -9,6 +9,7 @@
 //! - column families → `families.rs`; flush, compaction and pauses by hand → `manual.rs`
 //! - whole tables of a key range, dropped at once → `delete_files.rs`
 //! - a copy of all of it → `checkpoint.rs`, in a folder that `new_folder.rs` builds
+//! - one family as files → `export.rs`, and from them → `import.rs`
 //! - tables that were made outside → `table_file.rs`, and become part of it → `ingest.rs`
 //! - what listeners are told → `events.rs`
 //! - what is told about it → `properties.rs`, `stats.rs`, for Prometheus `metrics_text.rs`, of its tables → `table_description.rs`; settings that change while it is open → `tune.rs`
@@ -19,10 +20,12 @@ mod core;
 mod delete_files;
 mod edits;
 mod events;
+mod export;
 mod families;
 mod folder;
 mod handle;
 mod health;
+mod import;
 mod incoming;
 mod ingest;
 mod iterator;
@@ -50,8 +53,10 @@ pub use self::batch::{Mutation, WriteBatch};
 pub use self::core::RecoveryReport;
 pub use checkpoint::{CheckpointOptions, CheckpointSummary};
 pub use delete_files::DeletedFiles;
+pub use export::ExportSummary;
 pub use families::ColumnFamily;
 pub use handle::Db;
+pub use import::{ImportOptions, ImportSummary};
 pub use ingest::{IngestOptions, IngestSummary};
 pub use iterator::Iter;
 pub use open::Opener;

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use esker_env::{CreateOptions, Env, FileLock, IoMode};
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::version::FileKind;
+use crate::version::{FAMILY_FILE, FileKind};
 
 /// Bytes that a copy reads at once.
 const COPY_BYTES: usize = 1 << 20;
@@ -98,6 +98,14 @@ impl<'a> NewFolder<'a> {
             .file_len(from)
             .map_err(|error| Error::io("can't look at a file", error).in_file(from))?;
         self.copy(from, name, bytes)
+    }
+
+    /// Writes a file of these bytes, durably.
+    pub fn write(&mut self, name: &str, bytes: &[u8]) -> Result<()> {
+        let path = self.building.join(name);
+        let io = |error| Error::io("can't write a file", error).in_file(&path);
+        let mut file = self.env.fs.create(&path, CreateOptions::default()).map_err(io)?;
+        file.append(bytes).and_then(|()| file.finish(true)).map_err(io)
     }
 
     /// Copies the first `bytes` of a file, durably.
@@ -201,7 +209,8 @@ fn check_is_free(env: &Env, target: &Path) -> Result<()> {
 fn remove_leftovers(env: &Env, dir: &Path) -> Result<()> {
     let names = env.fs.list(dir);
     let names = names.map_err(|error| Error::io("can't list a folder", error).in_file(dir))?;
-    if let Some(name) = names.iter().find(|name| FileKind::parse(name).is_none()) {
+    let is_foreign = |name: &&String| FileKind::parse(name).is_none() && *name != FAMILY_FILE;
+    if let Some(name) = names.iter().find(is_foreign) {
         return Err(Error::invalid(format!(
             "the folder would be built here, but it holds '{name}', which is none of the engine's files"
         ))

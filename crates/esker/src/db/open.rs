@@ -477,7 +477,18 @@ fn settings_of(
     family: &ColumnFamilyState,
     given: Option<&ColumnFamilyOptions>,
 ) -> Result<ColumnFamilyOptions> {
-    let record = &family.record;
+    let mut options = settings_for(&family.record, given)?;
+    family.check_order(&options.key_order)?;
+    // Levels are never lost by opening with fewer of them.
+    options.levels = options.levels.max(family.levels().len());
+    Ok(options)
+}
+
+/// The given settings, else the stored ones, with the merge operator of the stored name.
+pub(super) fn settings_for(
+    record: &ColumnFamilyRecord,
+    given: Option<&ColumnFamilyOptions>,
+) -> Result<ColumnFamilyOptions> {
     let mut options = match given {
         Some(given) => given.clone(),
         None => {
@@ -505,8 +516,5 @@ fn settings_of(
                 .in_column_family(&record.name),
         );
     }
-    family.check_order(&options.key_order)?;
-    // Levels are never lost by opening with fewer of them.
-    options.levels = options.levels.max(family.levels().len());
     Ok(options)
 }

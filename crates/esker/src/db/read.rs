@@ -52,12 +52,16 @@ impl Db {
         core.check_open()?;
         let family = &family.family;
         let (view, sequence) = family.pin(|| core.read_sequence(options));
+        let sequence = sequence?;
+        if family.is_unborn(sequence) {
+            return Ok(keys.iter().map(|_| None).collect());
+        }
         let family_options = family.options();
         multi_get_from_view(
             &view,
             &core.tables,
             keys,
-            sequence?,
+            sequence,
             options,
             family_options.merge_operator.as_deref(),
             &core.metrics,
@@ -73,7 +77,8 @@ impl Db {
     }
 
     /// Whether `key` was written (put, deleted, merged, or range-deleted) since `snapshot` was taken. What was committed before
-    /// the call counts; what is being committed may. A key that was absent then and is again may count as unchanged.
+    /// the call counts; what is being committed may. A key that was absent then and is again may count as unchanged. In a family
+    /// that was [imported](Self::import_column_family) since, every key counts as written.
     ///
     /// O(log n) in memtables that hold something newer, and a [`get`](Self::get) in those files only that do: where the
     /// snapshot is young there is usually none.
@@ -82,6 +87,9 @@ impl Db {
         core.check_open()?;
         let since = core.sequence_of(snapshot)?;
         let family = &family.family;
+        if family.is_unborn(since) {
+            return Ok(true);
+        }
         // The number isn't needed, but what was published by now must be seen.
         let (view, _) = family.pin(|| core.visible());
         key_changed_since(&view, &core.tables, key, since)
@@ -104,6 +112,9 @@ impl Db {
         core.check_open()?;
         let since = core.sequence_of(snapshot)?;
         let family = &family.family;
+        if family.is_unborn(since) {
+            return Ok(true);
+        }
         let (view, _) = family.pin(|| core.visible());
         range_changed_since(&view, &core.tables, (start, end), since)
             .map_err(|error| error.in_column_family(&family.name))
@@ -120,6 +131,9 @@ impl Core {
         self.check_open()?;
         let (view, sequence) = family.pin(|| self.read_sequence(options));
         let sequence = sequence?;
+        if family.is_unborn(sequence) {
+            return Ok(None);
+        }
         let family_options = family.options();
         let operator = family_options.merge_operator.as_deref();
         get_from_view(

@@ -46,7 +46,7 @@ impl PointerCount {
     /// Whether the rows point into files of the family and not beyond their ends, and the manifest counts them right.
     pub(super) fn check_against(&self, said: &[BlobRef], blobs: &[BlobUseInfo]) -> Result<()> {
         for (&file, pointed) in &self.files {
-            let used = blobs.iter().find(|used| used.blob.number == file);
+            let used = blobs.iter().find(|used| used.blob.pointed_as == file);
             let Some(BlobUseInfo { blob, .. }) = used else {
                 return Err(Error::corruption(format!(
                     "a row points into blob file {file}, which the manifest does not name"
@@ -95,7 +95,8 @@ impl Inspector {
     ) -> FileReport {
         let blob = &used.blob;
         let mut file = FileReport::new(&blob.path, FileRole::Blob);
-        let id = Some((state.database_id as u64, blob.number));
+        let database_id = blob.origin_database_id.unwrap_or(state.database_id as u64);
+        let id = Some((database_id, blob.pointed_as));
         let checked = self.walk_blob(&mut file, id);
         match checked.and_then(|reader| check_against(used, file.size_bytes, &reader)) {
             Ok(()) => file,
@@ -153,7 +154,7 @@ impl Inspector {
         manifest::recover(&*self.fs, &self.dir).map_or(true, |now| {
             now.state
                 .families()
-                .any(|family| family.blobs().get(blob.number).is_some())
+                .any(|family| family.blobs().holds(blob.number))
         })
     }
 }
@@ -201,6 +202,8 @@ mod tests {
         BlobUseInfo {
             blob: BlobInfo {
                 number,
+                pointed_as: number,
+                origin_database_id: None,
                 path: std::path::PathBuf::new(),
                 size_bytes: 32 + 300 + 64,
                 records: 3,

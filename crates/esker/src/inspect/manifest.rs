@@ -53,6 +53,10 @@ pub struct FamilyInfo {
 pub struct BlobInfo {
     /// The number in its name.
     pub number: u64,
+    /// The number by which rows point to it: another one if it was imported.
+    pub pointed_as: u64,
+    /// The database id in its header, if it was imported.
+    pub origin_database_id: Option<u64>,
     /// Its path.
     pub path: PathBuf,
     /// Its length in bytes.
@@ -217,6 +221,8 @@ impl Inspector {
     fn blob_info(&self, blob: &BlobFile) -> BlobInfo {
         BlobInfo {
             number: blob.number,
+            pointed_as: blob.pointed_as(),
+            origin_database_id: blob.origin.map(|origin| origin.database_id),
             path: FileKind::Blob(blob.number).path(&self.dir),
             size_bytes: blob.file_bytes,
             records: blob.records,

@@ -24,7 +24,7 @@ use std::sync::Arc;
 use esker_env::{Env, Fs};
 
 use crate::error::{Error, Result};
-use crate::key::{BytewiseComparator, KeyOrder, ReverseBytewiseComparator};
+use crate::key::KeyOrder;
 use crate::merge::MergeOperator;
 use crate::version::FileKind as Kind;
 
@@ -95,12 +95,7 @@ impl Inspector {
 
 /// The order of keys that the engine itself has under this name; `None` for an order of the user's own.
 pub fn builtin_key_order(name: &str) -> Option<KeyOrder> {
-    let reverse = || KeyOrder::Custom(Arc::new(ReverseBytewiseComparator));
-    if name == BytewiseComparator::NAME {
-        Some(KeyOrder::Bytewise)
-    } else {
-        Some(reverse()).filter(|order| order.name() == name)
-    }
+    KeyOrder::builtin(name)
 }
 
 /// The merge operator that the engine itself has under this name, with all that the name says of it; `None` for one of

@@ -156,10 +156,7 @@ impl Inspector {
                 }
                 for file in of_role(&files, FileRole::Blob) {
                     let number = file.number.unwrap_or(0);
-                    if state
-                        .families()
-                        .all(|family| family.blobs().get(number).is_none())
-                    {
+                    if state.families().all(|family| !family.blobs().holds(number)) {
                         report(self.verify_blob_unlisted(file));
                     }
                 }

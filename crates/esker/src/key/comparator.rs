@@ -104,6 +104,15 @@ impl KeyOrder {
         }
     }
 
+    /// The order that the engine itself has under this name; `None` for one of the user's own.
+    pub fn builtin(name: &str) -> Option<Self> {
+        let reverse = || Self::Custom(Arc::new(ReverseBytewiseComparator));
+        match name {
+            BytewiseComparator::NAME => Some(Self::Bytewise),
+            _ => Some(reverse()).filter(|order| order.name() == name),
+        }
+    }
+
     /// Compares two user keys.
     #[inline]
     pub fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {

@@ -46,7 +46,7 @@ impl BlobScan {
     #[inline]
     pub fn load(&mut self, pointer: &[u8]) -> Result<()> {
         let pointer = BlobPointer::decode(pointer)?;
-        self.cached = self.tables.cached_value(&pointer);
+        self.cached = self.tables.cached_value(&self.blobs, &pointer);
         if self.cached.is_some() {
             return Ok(());
         }
@@ -58,7 +58,7 @@ impl BlobScan {
             })?;
         if self.fill_cache {
             let value = SharedBytes::from(value);
-            self.tables.keep_value(&pointer, value.clone());
+            self.tables.keep_value(&self.blobs, &pointer, value.clone());
             self.cached = Some(value);
         } else {
             self.copy.clear();

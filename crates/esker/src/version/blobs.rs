@@ -15,12 +15,25 @@ use crate::error::{Error, Result};
 /// What a table refers to in one blob file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BlobRef {
-    /// The blob file's number.
+    /// The blob file's number, as [rows have it](BlobFile::pointed_as).
     pub file: u64,
     /// Rows that point into it.
     pub records: u64,
     /// Bytes of the records that they point to.
     pub bytes: u64,
+}
+
+/// What a blob file was in the database that wrote it, where that is another one.
+///
+/// Rows hold the number of the blob file that they point into, and every record's checksum depends on it. So a file that
+/// is imported gets another name, and stays for its rows what it was. That is without ambiguity within a family: all
+/// files that it was imported with come from one family, and numbers that are drawn later are larger than all of theirs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BlobOrigin {
+    /// The database id in its header.
+    pub database_id: u64,
+    /// The number in its header.
+    pub number: u64,
 }
 
 /// A blob file. Immutable, and shared by all versions that hold it.
@@ -34,6 +47,8 @@ pub struct BlobFile {
     pub records: u64,
     /// Bytes of all records.
     pub record_bytes: u64,
+    /// What it was where it comes from, if it was not written by this database.
+    pub origin: Option<BlobOrigin>,
     /// Its open reader.
     pub reader: BlobSlot,
 }
@@ -46,8 +61,23 @@ impl BlobFile {
             file_bytes,
             records,
             record_bytes,
+            origin: None,
             reader: BlobSlot::default(),
         }
+    }
+
+    /// The same file under another name.
+    pub fn renamed(&self, number: u64, origin: Option<BlobOrigin>) -> Self {
+        Self {
+            origin,
+            ..Self::new(number, self.file_bytes, self.records, self.record_bytes)
+        }
+    }
+
+    /// Its number in rows that point into it, unique in its column family; that in its name, unless it was imported.
+    #[inline]
+    pub fn pointed_as(&self) -> u64 {
+        self.origin.map_or(self.number, |origin| origin.number)
     }
 
     /// As [`Slot::mark_obsolete`](super::Slot::mark_obsolete).
@@ -59,7 +89,7 @@ impl BlobFile {
     /// Whether all that is stored of the two is equal.
     pub fn same_stored(&self, other: &Self) -> bool {
         let fields = |file: &Self| [file.number, file.file_bytes, file.records, file.record_bytes];
-        fields(self) == fields(other)
+        fields(self) == fields(other) && self.origin == other.origin
     }
 }
 
@@ -84,17 +114,20 @@ impl BlobUse {
 /// The blob files of a column family.
 #[derive(Clone, Debug, Default)]
 pub struct BlobSet {
+    /// By the number that rows have.
     files: BTreeMap<u64, BlobUse>,
+    /// Whether some of them have another number in their name.
+    imported: bool,
 }
 
 impl BlobSet {
-    /// The file of this number.
+    /// The file that rows point to by this number.
     #[inline]
     pub fn get(&self, number: u64) -> Option<&Arc<BlobFile>> {
         Some(&self.files.get(&number)?.file)
     }
 
-    /// The file of this number; a pointer to one that is not there is damage.
+    /// The file that rows point to by this number; a pointer to one that is not there is damage.
     #[inline]
     pub fn find(&self, number: u64) -> Result<&Arc<BlobFile>> {
         self.get(number).ok_or_else(|| {
@@ -104,7 +137,25 @@ impl BlobSet {
         })
     }
 
-    /// All files, by number.
+    /// The number in the name of the file that rows point to by `pointed_as`, which is unique in the database. Of a file that is
+    /// not there it may be `u64::MAX`, which no file has.
+    #[inline]
+    pub fn number_of(&self, pointed_as: u64) -> u64 {
+        match self.imported {
+            false => pointed_as,
+            true => self.get(pointed_as).map_or(u64::MAX, |file| file.number),
+        }
+    }
+
+    /// Whether a file with this number in its name is among them. O(log files), or O(files) where some were imported.
+    pub fn holds(&self, number: u64) -> bool {
+        match self.imported {
+            false => self.files.contains_key(&number),
+            true => self.iter().any(|blob| blob.file.number == number),
+        }
+    }
+
+    /// All files, by the number that rows have.
     pub fn iter(&self) -> impl Iterator<Item = &BlobUse> {
         self.files.values()
     }
@@ -136,7 +187,8 @@ impl BlobSet {
     /// # Errors
     /// `Corruption` if it is there already.
     pub fn add(&mut self, file: Arc<BlobFile>) -> Result<()> {
-        let number = file.number;
+        let number = file.pointed_as();
+        self.imported |= number != file.number;
         let unused = BlobUse {
             file,
             live_records: 0,
@@ -186,7 +238,7 @@ impl BlobSet {
 
     /// Files of `self` that are not in `next`.
     pub fn gone(&self, next: &Self) -> Vec<Arc<BlobFile>> {
-        let gone = |blob: &&BlobUse| !next.files.contains_key(&blob.file.number);
+        let gone = |blob: &&BlobUse| !next.files.contains_key(&blob.file.pointed_as());
         self.iter()
             .filter(gone)
             .map(|blob| Arc::clone(&blob.file))
@@ -230,6 +282,41 @@ mod tests {
         assert_eq!(before.gone(&set).len(), 1);
         set.remove_refs(&second);
         assert!(set.is_empty());
+    }
+
+    #[test]
+    fn an_imported_file_is_known_to_rows_by_the_number_it_had() {
+        let imported = |number, was| {
+            let origin = BlobOrigin {
+                database_id: 9,
+                number: was,
+            };
+            Arc::new(BlobFile {
+                origin: Some(origin),
+                ..BlobFile::new(number, 1100, 10, 1000)
+            })
+        };
+        let mut set = BlobSet::default();
+        set.add(imported(40, 3)).unwrap();
+        set.add(imported(41, 40)).unwrap();
+        set.add(Arc::new(BlobFile::new(50, 1100, 10, 1000))).unwrap();
+        assert!(set.clone().add(imported(60, 3)).is_err(), "two of one number");
+        assert_eq!(
+            [3, 40, 50, 7].map(|number| set.number_of(number)),
+            [40, 41, 50, u64::MAX]
+        );
+        assert_eq!(set.find(40).unwrap().number, 41);
+        assert_eq!(
+            [3, 40, 41, 50].map(|number| set.holds(number)),
+            [false, true, true, true]
+        );
+        let refs = table(1, &[(3, 4, 400), (50, 1, 100)]);
+        set.add_refs(&refs).unwrap();
+        let before = set.clone();
+        set.prune();
+        assert_eq!(live(&set), [(40, 4, 400), (50, 1, 100)]);
+        let gone = before.gone(&set);
+        assert_eq!(gone.iter().map(|file| file.number).collect::<Vec<_>>(), [41]);
     }
 
     #[test]

@@ -11,7 +11,7 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use super::blobs::{BlobFile, BlobRef};
+use super::blobs::{BlobFile, BlobOrigin, BlobRef};
 use super::edit::{ColumnFamilyRecord, VersionEdit};
 use super::file::{FileMeta, Origin};
 use crate::codec::{put_slice, put_varint, take_bytes, take_slice, take_u64, take_varint, take_varint32};
@@ -33,6 +33,7 @@ mod tag {
     pub const ADDED: u64 = 24;
     pub const MERGE_OPERATOR: u64 = 26;
     pub const OPTIONS: u64 = 27;
+    pub const ADDED_IMPORTED_BLOB: u64 = 28;
 }
 
 /// Tags of a table's extra fields, by the same rule.
@@ -87,9 +88,17 @@ impl VersionEdit {
             field(tag::OPTIONS, &|p| p.extend_from_slice(options.as_bytes()));
         }
         for blob in &self.added_blobs {
-            field(tag::ADDED_BLOB, &|p| {
+            let tag = match blob.origin {
+                None => tag::ADDED_BLOB,
+                Some(_) => tag::ADDED_IMPORTED_BLOB,
+            };
+            field(tag, &|p| {
                 for number in [blob.number, blob.file_bytes, blob.records, blob.record_bytes] {
                     put_varint(p, number);
+                }
+                if let Some(origin) = blob.origin {
+                    p.extend_from_slice(&origin.database_id.to_le_bytes());
+                    put_varint(p, origin.number);
                 }
             });
         }
@@ -139,6 +148,17 @@ impl VersionEdit {
             tag::MERGE_OPERATOR => take_text(&mut p).map(|name| self.merge_operator = Some(name)),
             tag::OPTIONS => take_text(&mut p).map(|text| self.options = Some(text)),
             tag::ADDED_BLOB => take_blob(&mut p).map(|blob| self.added_blobs.push(Arc::new(blob))),
+            tag::ADDED_IMPORTED_BLOB => take_blob(&mut p).and_then(|blob| {
+                let origin = BlobOrigin {
+                    database_id: take_u64(&mut p)?,
+                    number: take_varint(&mut p)?,
+                };
+                self.added_blobs.push(Arc::new(BlobFile {
+                    origin: Some(origin),
+                    ..blob
+                }));
+                Some(())
+            }),
             tag::REMOVED => take_level(&mut p)
                 .and_then(|level| Some((level, take_varint(&mut p)?)))
                 .map(|removed| self.removed.push(removed)),
@@ -358,13 +378,16 @@ mod tests {
             (drop, log_number, options, merge_operator) in any::<(
                 bool, Option<u64>, Option<String>, Option<String>)>(),
             removed: Vec<(u8, u64)>,
-            blobs: Vec<[u64; 4]>,
+            blobs: Vec<([u64; 4], Option<(u64, u64)>)>,
             added in vec((any::<u8>(), any_file()), 0..5),
         ) -> VersionEdit {
             VersionEdit {
                 database_id, next_file_number, last_sequence, next_column_family, column_family, create, drop,
                 log_number, options, merge_operator, removed, added,
-                added_blobs: blobs.iter().map(|n| Arc::new(BlobFile::new(n[0], n[1], n[2], n[3]))).collect(),
+                added_blobs: blobs.iter().map(|(n, origin)| Arc::new(BlobFile {
+                    origin: origin.map(|(database_id, number)| BlobOrigin { database_id, number }),
+                    ..BlobFile::new(n[0], n[1], n[2], n[3])
+                })).collect(),
             }
         }
     }

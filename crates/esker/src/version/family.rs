@@ -21,7 +21,7 @@ use super::pressure::Pressure;
 use super::slot::Graveyard;
 use super::{FileMeta, Version, VersionEdit};
 use crate::error::Result;
-use crate::key::KeyOrder;
+use crate::key::{KeyOrder, Sequence};
 use crate::memtable::Memtable;
 use crate::options::ColumnFamilyOptions;
 use crate::sync::{ArcSwap, AtomicBool, AtomicU64, Guard, Mutex, Ordering};
@@ -108,6 +108,8 @@ pub struct Family {
     dropped: AtomicBool,
     /// Pressure on its writers; kept by background work.
     pressure: Pressure,
+    /// What a read sees that sees less than this is nothing: the family was imported later.
+    born: Sequence,
 }
 
 impl Family {
@@ -132,7 +134,20 @@ impl Family {
             change: Mutex::new(()),
             dropped: AtomicBool::new(false),
             pressure: Pressure::default(),
+            born: 0,
         }
+    }
+
+    /// The same with rows that came all at one moment, whatever their numbers: readers of before `born` see none.
+    #[must_use]
+    pub fn born_at(self, born: Sequence) -> Self {
+        Self { born, ..self }
+    }
+
+    /// Whether what is read as of this number is of a time before the family.
+    #[inline]
+    pub fn is_unborn(&self, sequence: Sequence) -> bool {
+        sequence < self.born
     }
 
     /// The view of now, pinned cheaply for the length of a call.

@@ -13,7 +13,7 @@ use crate::key::{
 };
 use crate::sstable::TableSummary;
 
-/// How to read a table that was made outside of the database and ingested.
+/// How to read a table that was not written by this database: it was ingested, or imported with its column family.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Origin {
     /// The database id in its header.
@@ -83,6 +83,27 @@ impl FileMeta {
             range_tombstones: properties.range_tombstones,
             created_unix_seconds: properties.creation_unix_seconds,
             raw_bytes: properties.raw_key_bytes + properties.raw_value_bytes,
+            ..Self::default()
+        }
+    }
+
+    /// The same table under another number, and read as `origin` says.
+    pub fn renamed(&self, number: u64, origin: Option<Origin>) -> Self {
+        Self {
+            number,
+            size_bytes: self.size_bytes,
+            smallest: self.smallest.clone(),
+            largest: self.largest.clone(),
+            sequence_min: self.sequence_min,
+            sequence_max: self.sequence_max,
+            entries: self.entries,
+            deletions: self.deletions,
+            range_tombstones: self.range_tombstones,
+            created_unix_seconds: self.created_unix_seconds,
+            raw_bytes: self.raw_bytes,
+            blobs: self.blobs.clone(),
+            origin,
+            marked: AtomicBool::new(self.is_marked()),
             ..Self::default()
         }
     }

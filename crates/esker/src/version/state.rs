@@ -191,7 +191,8 @@ impl VersionState {
         self.next_column_family = self.next_column_family.max(edit.next_column_family.unwrap_or(0));
         self.last_sequence = self.last_sequence.max(edit.last_sequence.unwrap_or(0));
         for blob in &edit.added_blobs {
-            self.next_file_number = self.next_file_number.max(blob.number.saturating_add(1));
+            let largest = blob.number.max(blob.pointed_as());
+            self.next_file_number = self.next_file_number.max(largest.saturating_add(1));
         }
         for (_, file) in &edit.added {
             self.next_file_number = self.next_file_number.max(file.number.saturating_add(1));
@@ -281,7 +282,7 @@ impl VersionState {
             FileKind::Wal(number) => self.log_number_min().is_some_and(|min| number < min),
             FileKind::Manifest(number) => number != manifest,
             FileKind::Temp(_) | FileKind::CurrentTemp => true,
-            FileKind::Blob(number) => !self.families.values().any(|f| f.blobs.get(number).is_some()),
+            FileKind::Blob(number) => !self.families.values().any(|f| f.blobs.holds(number)),
             // What is damaged is for somebody to look at: see `db/kept_aside.rs`.
             FileKind::DamagedWal(_) | FileKind::Current | FileKind::Lock => false,
         }

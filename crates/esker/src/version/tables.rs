@@ -206,7 +206,8 @@ impl Tables {
             .fs
             .open(&path, self.mode)
             .map_err(|error| Error::io("can't open a blob file", error).in_file(&path))?;
-        let reader = Arc::new(BlobReader::open(handle, &path, self.database_id, file.number)?);
+        let database_id = file.origin.map_or(self.database_id, |origin| origin.database_id);
+        let reader = Arc::new(BlobReader::open(handle, &path, database_id, file.pointed_as())?);
         let mut open = self.open.lock();
         file.reader.set(Arc::clone(&reader));
         open.push_back(Opened::Blob(Arc::downgrade(file)));

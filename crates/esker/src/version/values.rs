@@ -16,7 +16,7 @@ impl Tables {
     /// The value behind `pointer`, as a row holds it: from the block cache, or by one storage read.
     pub fn value(&self, blobs: &BlobSet, pointer: &[u8], read: TableReadOptions) -> Result<SharedBytes> {
         let pointer = BlobPointer::decode(pointer)?;
-        let key = value_key(&pointer);
+        let key = value_key(blobs, &pointer);
         if let Some(cached) = self.cache.get(key) {
             self.metrics.cache_hits.add(1);
             return Ok(cached.bytes);
@@ -25,24 +25,24 @@ impl Tables {
         let file = blobs.find(pointer.file)?;
         let value = self.with_blob(file, |reader| reader.read(&pointer, read.verify_checksums))?;
         if read.fill_cache {
-            self.keep_value(&pointer, value.clone());
+            self.keep_value(blobs, &pointer, value.clone());
         }
         Ok(value)
     }
 
     /// The value behind a pointer if it is in the block cache.
     #[inline]
-    pub fn cached_value(&self, pointer: &BlobPointer) -> Option<SharedBytes> {
-        let cached = self.cache.get(value_key(pointer))?;
+    pub fn cached_value(&self, blobs: &BlobSet, pointer: &BlobPointer) -> Option<SharedBytes> {
+        let cached = self.cache.get(value_key(blobs, pointer))?;
         self.metrics.cache_hits.add(1);
         Some(cached.bytes)
     }
 
     /// Keeps a value in the block cache.
-    pub fn keep_value(&self, pointer: &BlobPointer, bytes: SharedBytes) {
+    pub fn keep_value(&self, blobs: &BlobSet, pointer: &BlobPointer, bytes: SharedBytes) {
         let words = [0; 4];
         self.cache
-            .insert(value_key(pointer), CachedBlock { bytes, words });
+            .insert(value_key(blobs, pointer), CachedBlock { bytes, words });
     }
 
     /// Gives `found` the value behind each of `pointers`, by its number among them and in no particular order: those
@@ -58,7 +58,7 @@ impl Tables {
         let mut missing = Vec::new();
         for (number, pointer) in pointers.iter().enumerate() {
             let pointer = BlobPointer::decode(pointer)?;
-            match self.cached_value(&pointer) {
+            match self.cached_value(blobs, &pointer) {
                 Some(value) => found(number, value),
                 None => missing.push((pointer, number)),
             }
@@ -98,7 +98,7 @@ impl Tables {
         let values = read_values(self.fs(), &wanted, read.verify_checksums)?;
         for (group, value) in groups.into_iter().zip(values) {
             if read.fill_cache {
-                self.keep_value(&group[0].0, value.clone());
+                self.keep_value(blobs, &group[0].0, value.clone());
             }
             for &(_, number) in group {
                 found(number, value.clone());
@@ -123,11 +123,11 @@ fn batch_len(values: &[(BlobPointer, usize)]) -> usize {
         .max(1)
 }
 
-/// Files of all kinds draw their numbers from one counter, so a value's key is no block's.
+/// Files of all kinds draw the numbers in their names from one counter, so a value's key is no block's.
 #[inline]
-fn value_key(pointer: &BlobPointer) -> BlockKey {
+fn value_key(blobs: &BlobSet, pointer: &BlobPointer) -> BlockKey {
     BlockKey {
-        table: pointer.file,
+        table: blobs.number_of(pointer.file),
         offset: pointer.offset,
     }
 }

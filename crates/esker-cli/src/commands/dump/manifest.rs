@@ -92,7 +92,7 @@ fn state(common: &Common, inspector: &Inspector, output: &mut Output) -> Result<
 fn blob_json(blob: &BlobInfo) -> Value {
     json!({
         "number": blob.number, "bytes": blob.size_bytes, "records": blob.records,
-        "record_bytes": blob.record_bytes,
+        "record_bytes": blob.record_bytes, "pointed_as": blob.pointed_as,
     })
 }
 
@@ -102,7 +102,11 @@ fn print_blob(blob: &BlobInfo, output: &mut Output) -> io::Result<()> {
         output,
         "blob {:06} bytes {} records {} record_bytes {}",
         blob.number, blob.size_bytes, blob.records, blob.record_bytes
-    )
+    )?;
+    if blob.pointed_as != blob.number {
+        write!(output, " pointed_as {:06}", blob.pointed_as)?;
+    }
+    Ok(())
 }
 
 fn database_json(info: &DatabaseInfo) -> Value {

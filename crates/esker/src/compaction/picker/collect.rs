@@ -98,7 +98,7 @@ fn files_to_empty(version: &Version, options: &ColumnFamilyOptions, part: f64, m
             break;
         }
         dead = dead.saturating_sub(blob.file.file_bytes.saturating_sub(blob.live_bytes));
-        numbers.push(blob.file.number);
+        numbers.push(blob.file.pointed_as());
     }
     numbers.sort_unstable();
     numbers
