@@ -212,7 +212,8 @@ removed (--move does it).
 
 Examples:
   esker ingest part-1.sst part-2.sst
-  esker ingest --family users --move /load/users-*.sst")]
+  esker ingest --family users --move /load/users-*.sst
+  esker ingest --behind history.sst        # keys that have a value keep it")]
     Ingest(Ingest),
     /// List, create and drop column families
     #[command(
@@ -433,6 +434,9 @@ pub struct Ingest {
     /// Remove the files from where they are, once they are part of the database
     #[arg(long = "move")]
     pub move_files: bool,
+    /// Leave out the rows of keys that have a value
+    #[arg(long)]
+    pub behind: bool,
 }
 
 #[derive(Debug, Subcommand)]

@@ -97,6 +97,7 @@ pub enum Operation {
     Ingest {
         family: usize,
         changes: Vec<Change>,
+        behind: bool,
     },
     /// A family that is exported, and imported under another name.
     Reimport(usize),
@@ -242,6 +243,7 @@ pub fn random(rng: &mut Rng, scope: Scope) -> Operation {
         55 => Operation::Ingest {
             family: rng.below(8),
             changes: (0..1 + rng.below(40)).map(|_| change(rng, scope)).collect(),
+            behind: rng.one_in(3),
         },
         56..60 => Operation::Compact {
             family: rng.below(8),

@@ -160,7 +160,11 @@ impl Runner {
                 commit,
                 durability,
             } => self.resolve(*prepared, *commit, *durability),
-            Operation::Ingest { family, changes } => self.ingest(*family, changes),
+            Operation::Ingest {
+                family,
+                changes,
+                behind,
+            } => self.ingest(*family, changes, *behind),
             Operation::Reimport(at) => self.reimport(*at),
             Operation::DropRange(change) => self.drop_range(change),
             Operation::SyncWal => {

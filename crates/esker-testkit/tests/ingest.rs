@@ -22,6 +22,11 @@ use esker_testkit::random::Rng;
 use esker_testkit::runner::scan_all;
 use esker_testkit::watchdog;
 
+const MOVED: IngestOptions = IngestOptions {
+    move_files: true,
+    behind: false,
+};
+
 type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
 
 fn env(fs: &MemFs) -> Env {
@@ -181,7 +186,7 @@ fn deletes_ranges_and_operands_work_on_what_is_below() {
     writer.merge(&key(13), b"alone").unwrap();
     writer.finish().unwrap();
     let files = [(lists.clone(), vec![PathBuf::from("/1")])];
-    db.ingest(&files, &IngestOptions { move_files: true }).unwrap();
+    db.ingest(&files, &MOVED).unwrap();
     assert!(!fs.exists(Path::new("/1")).unwrap());
     db.merge_cf(&lists, &key(1), b"last").unwrap();
     for _ in 0..2 {
@@ -304,7 +309,7 @@ fn before(fs: &MemFs) -> (Db, Vec<(esker::ColumnFamily, Vec<PathBuf>)>) {
 #[test]
 fn a_crash_at_any_write_leaves_all_tables_or_none() {
     let _alive = watchdog::watch("a_crash_at_any_write_of_an_ingestion", Duration::from_secs(300));
-    let how = IngestOptions { move_files: true };
+    let how = MOVED;
     let (mut old, mut new) = (0, 0);
     for stop in 0.. {
         let fs = MemFs::new();
@@ -412,7 +417,7 @@ fn tables_come_in_one_step_beside_writers_readers_and_compactions() {
                     (family.clone(), paths)
                 })
                 .collect();
-            db.ingest(&files, &IngestOptions { move_files: true }).unwrap();
+            db.ingest(&files, &MOVED).unwrap();
             if round % 10 == 9 {
                 db.compact_range(None, None).unwrap();
             }

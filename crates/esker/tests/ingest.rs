@@ -18,7 +18,10 @@ fn the_tables_of_the_database_itself_are_refused_by_any_name() {
     let db = Db::open(&own, Options::default()).unwrap();
     let family = db.default_column_family();
     let ingest = |path: &std::path::Path| {
-        let move_files = IngestOptions { move_files: true };
+        let move_files = IngestOptions {
+            move_files: true,
+            ..IngestOptions::default()
+        };
         db.ingest(&[(family.clone(), vec![path.to_owned()])], &move_files)
     };
     ingest(&outside).unwrap();

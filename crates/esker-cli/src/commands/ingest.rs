@@ -15,12 +15,14 @@ pub fn run(common: &Common, ingest: &Ingest, output: &mut Output) -> Result<u8> 
     let family = family(&db, common)?;
     let options = IngestOptions {
         move_files: ingest.move_files,
+        behind: ingest.behind,
     };
     let made = db.ingest(&[(family, ingest.files.clone())], &options)?;
     db.close()?;
     if output.json {
         output.json_line(&json!({
             "sequence": made.sequence, "tables": made.tables, "bytes": made.bytes,
+            "left_out": made.left_out,
         }))?;
     } else {
         writeln!(output, "{} in {} tables", human_bytes(made.bytes), made.tables)?;

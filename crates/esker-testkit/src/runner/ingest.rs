@@ -8,7 +8,13 @@ use super::*;
 impl Runner {
     /// Writes the changes into a table and ingests it. Keys that are single-deleted in this run are left out: what the
     /// database may do with them depends on how they were written.
-    pub(super) fn ingest(&mut self, family: usize, changes: &[Change]) -> std::result::Result<(), Failure> {
+    /// Behind what is there, deletes make no sense, and keys that have values keep them.
+    pub(super) fn ingest(
+        &mut self,
+        family: usize,
+        changes: &[Change],
+        behind: bool,
+    ) -> std::result::Result<(), Failure> {
         self.resume();
         let family = self.family(family);
         let (id, handle) = (family.handle.id(), family.handle.clone());
@@ -23,6 +29,7 @@ impl Runner {
                 }
                 _ => None,
             })
+            .filter(|(_, mutation)| !(behind && matches!(mutation, Mutation::Delete(_))))
             .collect();
         let order = family.settings.model().order();
         mutations.sort_by(|a, b| order.compare(&a.0, &b.0));
@@ -46,10 +53,24 @@ impl Runner {
         writer.finish().map_err(failed("finish a table"))?;
         let how = IngestOptions {
             move_files: self.ingested.is_multiple_of(2),
+            behind,
         };
-        self.db
+        let made = self
+            .db
             .ingest(&[(handle, vec![path.into()])], &how)
             .map_err(failed("ingest"))?;
+        let came = |key: &Vec<u8>| !behind || self.oracle.family(id).get(key).is_none();
+        let all = mutations.len();
+        mutations.retain(|(key, _)| came(key));
+        if made.left_out != (all - mutations.len()) as u64 {
+            return Err(format!(
+                "{made:?}, but {} of {all} rows have new keys",
+                mutations.len()
+            ));
+        }
+        if mutations.is_empty() {
+            return Ok(());
+        }
         let applied = mutations
             .into_iter()
             .map(|(_, mutation)| (id, mutation))

@@ -19,13 +19,24 @@ const CACHE_BYTES: u64 = 4 << 20;
 /// A table that comes.
 #[derive(Debug)]
 pub(super) struct Incoming {
-    /// Where it is now.
+    /// The file that was given.
     pub path: PathBuf,
+    /// The file that is to come in: the same, or another one with some of its rows.
+    pub source: PathBuf,
     /// What is in it, with the sequence numbers that are stored; its number is 0 until it has a name in the folder.
     pub meta: FileMeta,
 }
 
 impl Incoming {
+    /// The same once more.
+    pub fn again(&self) -> Self {
+        Self {
+            path: self.path.clone(),
+            source: self.source.clone(),
+            meta: self.meta.renamed(self.meta.number, self.meta.origin),
+        }
+    }
+
     /// What the version knows of it when its rows have this sequence number.
     pub fn numbered(&self, sequence: Sequence) -> FileMeta {
         let meta = &self.meta;
@@ -66,6 +77,12 @@ pub(super) fn read(core: &Core, family: &Family, path: &Path) -> Result<Incoming
     if core.env.fs.canonical(folder).map_err(io)? == core.env.fs.canonical(&core.dir).map_err(io)? {
         return Err(Error::invalid("a file in the folder of the database itself").in_file(path));
     }
+    describe(core, family, path)
+}
+
+/// Opens a file apart from all tables of the database; and its length.
+pub(super) fn open(core: &Core, family: &Family, path: &Path) -> Result<(Arc<Table>, u64)> {
+    let io = |error| Error::io("can't open a table", error).in_file(path);
     let file = core.env.fs.open(path, core.options.background_io).map_err(io)?;
     let size_bytes = file.len().map_err(io)?;
     let table = Arc::new(Table::open(
@@ -77,6 +94,12 @@ pub(super) fn read(core: &Core, family: &Family, path: &Path) -> Result<Incoming
         Arc::new(Metrics::default()),
         &TableOpenOptions::default(),
     )?);
+    Ok((table, size_bytes))
+}
+
+/// Reads all of a file and says what is in it.
+pub(super) fn describe(core: &Core, family: &Family, path: &Path) -> Result<Incoming> {
+    let (table, size_bytes) = open(core, family, path)?;
     let has_operator = family.options().merge_operator.is_some();
     let (mut first, mut last): (Option<Vec<u8>>, Vec<u8>) = (None, Vec::new());
     table.verify_rows(|key, _| {
@@ -120,6 +143,7 @@ pub(super) fn read(core: &Core, family: &Family, path: &Path) -> Result<Incoming
     };
     Ok(Incoming {
         path: path.to_owned(),
+        source: path.to_owned(),
         meta,
     })
 }
@@ -227,7 +251,7 @@ pub(super) fn bring<'a, 'b>(
     let mut brought = Brought::new(core);
     for table in tables {
         let number = core.new_file_number();
-        brought.bring(&table.path, FileKind::Table(number), table.meta.size_bytes)?;
+        brought.bring(&table.source, FileKind::Table(number), table.meta.size_bytes)?;
         table.meta.number = number;
     }
     brought.sync()?;

@@ -18,6 +18,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
+use super::behind::CameBehind;
 use super::core::Core;
 use super::incoming::{self, Incoming};
 use super::write::Token;
@@ -36,6 +37,16 @@ pub struct IngestOptions {
     /// The files are removed from where they are, once they are part of the database. Without it the database shares them
     /// by links (where there can be no link, it has copies): they must not be changed, and may be removed.
     pub move_files: bool,
+    /// The rows come in behind all that is there: of a key that has a value, the row of the file is left out. Default: false.
+    ///
+    /// As of one moment, as for all else that is ingested: a key has a value if a [`get`](Db::get) of that moment gives one; if
+    /// it was never written, or was deleted, by whatever delete and however long ago, it gets the row of the file. It makes no difference
+    /// what compactions have done. Snapshots of before don't see the rows; writes of after are newer.
+    ///
+    /// Every row costs a look into filters and memtables, and a `get` if they don't deny its key; a file of which rows are left out is
+    /// written anew without them. Where writers write into the ranges of the files all the time, they wait for this in the end. Takes
+    /// a byte of memory a row. Refused (`InvalidArgument`) are files with deletes, and files that overlap.
+    pub behind: bool,
 }
 
 /// What was ingested.
@@ -47,6 +58,8 @@ pub struct IngestSummary {
     pub tables: u64,
     /// Bytes of them.
     pub bytes: u64,
+    /// Rows that were left out, as their keys had values. Only with [`behind`](IngestOptions::behind).
+    pub left_out: u64,
 }
 
 impl Db {
@@ -60,8 +73,10 @@ impl Db {
     /// to blob files. Other writes wait for a sync of log and manifest, and for a flush if they write into the range
     /// of a file all the time. What was written before is durable with it, too.
     ///
+    /// With [`behind`](IngestOptions::behind) the rows are older than all that is there instead: keys that have values keep them.
+    ///
     /// Errors: `InvalidArgument` (a file of another key order, that no `TableFileWriter` wrote, or with operands for a
-    /// family that has no merge operator; no file; a family twice), `Corruption`, `Io`, `NoSpace`. After an error the
+    /// family that has no merge operator; no file; a family twice; `behind`, with deletes or files that overlap), `Corruption`, `Io`, `NoSpace`. After an error the
     /// database is as it was; after a crash all tables are there or none.
     pub fn ingest(
         &self,
@@ -77,16 +92,16 @@ impl Db {
 }
 
 /// The tables of one family.
-struct Part {
-    family: Arc<Family>,
-    tables: Vec<Incoming>,
+pub(super) struct Part {
+    pub family: Arc<Family>,
+    pub tables: Vec<Incoming>,
     /// Whether no two of them overlap.
-    apart: bool,
+    pub apart: bool,
 }
 
 impl Core {
     fn ingest(
-        &self,
+        self: &Arc<Self>,
         files: &[(ColumnFamily, Vec<PathBuf>)],
         options: &IngestOptions,
     ) -> Result<IngestSummary> {
@@ -112,8 +127,47 @@ impl Core {
         if parts.iter().all(|part| part.tables.is_empty()) {
             return Err(Error::invalid("there are no files to ingest"));
         }
+        let came = match options.behind {
+            true => self.come_in_behind(&parts)?,
+            false => CameBehind {
+                sequence: self.come_in(&mut parts, None, || Ok(true))?,
+                parts: parts.iter().map(Part::again).collect(),
+                left_out: 0,
+            },
+        };
+        self.share_memory();
+        for part in &parts {
+            self.update_pressure(&part.family);
+        }
+        self.wake();
+        if options.move_files {
+            for table in parts.iter().flat_map(|part| &part.tables) {
+                if let Err(error) = self.env.fs.remove(&table.path) {
+                    tracing::warn!(%error, path = %table.path.display(), "an ingested file stays where it was, too");
+                }
+            }
+        }
+        let tables = || came.parts.iter().flat_map(|part| &part.tables);
+        Ok(IngestSummary {
+            sequence: came.sequence.unwrap_or_else(|| self.visible()),
+            tables: tables().count() as u64,
+            bytes: tables().map(|table| table.meta.size_bytes).sum(),
+            left_out: came.left_out,
+        })
+    }
+
+    /// Makes the tables part of the database, if `still` says so when no write is in progress any more; gives the newest sequence
+    /// number then. What memtables hold in the ranges of the tables, or of those `around` them, is flushed before.
+    pub(super) fn come_in(
+        &self,
+        parts: &mut [Part],
+        around: Option<&[Part]>,
+        still: impl FnOnce() -> Result<bool>,
+    ) -> Result<Option<Sequence>> {
         let brought = incoming::bring(self, parts.iter_mut().flat_map(|part| &mut part.tables))?;
-        let overlapping = parts
+        let parts: &[Part] = parts;
+        let around = around.unwrap_or(parts);
+        let overlapping = around
             .iter()
             .filter_map(|part| match part.needs_flush(self.unlogged.load(Relaxed)) {
                 Ok(false) => None,
@@ -125,34 +179,18 @@ impl Core {
             self.flush_families(&overlapping)?;
         }
         // While jobs are paused too, as for every flush that is asked for by name.
-        let requested = self.request_flush();
-        let sequence = self.with_token(|token| {
-            self.flush_overlapping(token, &parts)?;
-            self.take_in(token, &parts, brought)
-        })?;
-        drop(requested);
-        self.share_memory();
-        for part in &parts {
-            self.update_pressure(&part.family);
-        }
-        self.wake();
-        let tables = || parts.iter().flat_map(|part| &part.tables);
-        if options.move_files {
-            for table in tables() {
-                if let Err(error) = self.env.fs.remove(&table.path) {
-                    tracing::warn!(%error, path = %table.path.display(), "an ingested file stays where it was, too");
-                }
+        let _requested = self.request_flush();
+        self.with_token(|token| {
+            if !still()? {
+                return Ok(None);
             }
-        }
-        Ok(IngestSummary {
-            sequence,
-            tables: tables().count() as u64,
-            bytes: tables().map(|table| table.meta.size_bytes).sum(),
+            self.flush_overlapping(token, around)?;
+            self.take_in(token, parts, brought).map(Some)
         })
     }
 
     /// For the leader: flushes memtables that got rows in the tables' ranges meanwhile.
-    fn flush_overlapping(&self, token: &mut Token, parts: &[Part]) -> Result<()> {
+    pub(super) fn flush_overlapping(&self, token: &mut Token, parts: &[Part]) -> Result<()> {
         self.check_open()?;
         self.health.check_writable()?;
         if token.wal_broken {
@@ -172,7 +210,12 @@ impl Core {
     }
 
     /// For the leader: makes the tables part of the database; gives the newest sequence number.
-    fn take_in(&self, token: &mut Token, parts: &[Part], brought: incoming::Brought<'_>) -> Result<Sequence> {
+    pub(super) fn take_in(
+        &self,
+        token: &mut Token,
+        parts: &[Part],
+        brought: incoming::Brought<'_>,
+    ) -> Result<Sequence> {
         let steps = parts.iter().map(Part::sequences).max().unwrap_or(0);
         let newest = token.last_sequence.saturating_add(steps);
         if newest > SEQUENCE_MAX {
@@ -228,6 +271,14 @@ impl Core {
 }
 
 impl Part {
+    fn again(&self) -> Self {
+        Self {
+            family: Arc::clone(&self.family),
+            tables: self.tables.iter().map(Incoming::again).collect(),
+            apart: self.apart,
+        }
+    }
+
     /// How many sequence numbers its tables need.
     fn sequences(&self) -> u64 {
         if self.apart { 1 } else { self.tables.len() as u64 }

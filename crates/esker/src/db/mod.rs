@@ -10,11 +10,12 @@
 //! - whole tables of a key range, dropped at once → `delete_files.rs`
 //! - a copy of all of it → `checkpoint.rs`, in a folder that `new_folder.rs` builds
 //! - one family as files → `export.rs`, and from them → `import.rs`
-//! - tables that were made outside → `table_file.rs`, and become part of it → `ingest.rs`
+//! - tables that were made outside → `table_file.rs`, and become part of it → `ingest.rs`, behind what is there → `behind.rs`
 //! - what listeners are told → `events.rs`
 //! - what is told about it → `properties.rs`, `stats.rs`, for Prometheus `metrics_text.rs`, of its tables → `table_description.rs`; settings that change while it is open → `tune.rs`
 
 mod batch;
+mod behind;
 mod checkpoint;
 mod core;
 mod delete_files;
