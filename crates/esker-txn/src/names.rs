@@ -88,28 +88,31 @@ impl Names {
     /// Takes what was [left](Self::leave) under a name.
     ///
     /// # Errors
-    /// `Retry` if another object has it, and it `is_prepared`; else `NotFound`.
+    /// For a name that `is_prepared` in the database: `Retry` if another object has it; `InvalidArgument` if no transaction has ever had
+    /// it. For any other `NotFound`.
     pub(crate) fn adopt(&self, name: &[u8], is_prepared: bool) -> Result<(Arc<[u8]>, Locking)> {
         let mut by_name = self.by_name.lock();
-        match by_name.remove_entry(name) {
+        let is_open = match by_name.remove_entry(name) {
             Some((name, Holder::Left(locks))) => {
                 by_name.insert(Arc::clone(&name), Holder::Open(locks.id()));
                 return Ok((name, *locks));
             }
             Some((name, open)) => {
                 by_name.insert(name, open);
+                true
             }
-            None => {}
-        }
+            None => false,
+        };
         let name = name.escape_ascii();
-        Err(match is_prepared {
-            true => Error::new(
+        Err(match (is_prepared, is_open) {
+            (true, true) => Error::new(
                 ErrorKind::Retry,
-                format!(
-                    "another object has the transaction '{name}', or it was prepared through the database itself"
-                ),
+                format!("another object has the transaction '{name}'"),
             ),
-            false => Error::new(
+            (true, false) => Error::invalid(format!(
+                "'{name}' was prepared through the database itself, where it is to be resolved, and not by a transaction"
+            )),
+            (false, _) => Error::new(
                 ErrorKind::NotFound,
                 format!("no transaction is prepared under the name '{name}'"),
             ),

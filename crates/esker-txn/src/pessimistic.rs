@@ -70,7 +70,8 @@ impl TransactionDb {
     /// [`set_write_options`](Transaction::set_write_options) before, and nothing else; dropped, it stays prepared. O(log n).
     ///
     /// # Errors
-    /// `NotFound` if nothing is prepared under the name; `Retry` if another object has it.
+    /// `NotFound` if nothing is prepared under the name; `Retry` if another object has it; `InvalidArgument` if it was prepared by
+    /// [`Db::prepare`], past this handle.
     pub fn prepared_transaction(&self, name: &[u8]) -> Result<Transaction> {
         self.handle.prepared_transaction(name)
     }

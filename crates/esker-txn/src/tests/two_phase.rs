@@ -253,7 +253,11 @@ fn a_name_belongs_to_one_transaction_until_that_is_resolved() {
         .unwrap();
     assert_eq!(names(&db), ["name"], "that is no transaction's");
     let missing = db.prepared_transaction(b"direct").unwrap_err();
-    assert_eq!(missing.kind(), ErrorKind::Retry);
+    assert_eq!(missing.kind(), ErrorKind::InvalidArgument);
+    assert!(
+        missing.message().contains("through the database itself"),
+        "{missing}"
+    );
     other.set_name("direct").unwrap();
     let error = other.prepare().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidArgument);
