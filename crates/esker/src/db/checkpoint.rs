@@ -244,7 +244,7 @@ impl Core {
             dir,
             sync: true,
             cache: None,
-            ..self.output_context(&pinned.options, 0, None)
+            ..self.output_context(&pinned.family, &pinned.options, 0, None)
         };
         // The copy has no snapshots.
         flush::run(&tables, Vec::new(), &output)

@@ -22,6 +22,7 @@ use crate::hooks::JobOutcome;
 use crate::memtable::Memtable;
 use crate::options::{ColumnFamilyOptions, CompactionStyle};
 use crate::rewrite::{BlobInputs, OutputContext};
+use crate::sstable::TableFamily;
 use crate::version::{Buffer, Family, FileKind, FileMeta, Version, VersionEdit};
 
 /// How often a thread without work looks at the age of tables at most, in seconds.
@@ -90,11 +91,9 @@ impl Core {
         self.manifest.lock().make_certain(|| self.new_file_number())?;
         let tables: Vec<Arc<Memtable>> = sealed.iter().map(|buffer| Arc::clone(&buffer.table)).collect();
         let options = family.options();
-        let written = flush::run(
-            &tables,
-            self.snapshots.sequences(),
-            &self.output_context(&options, 0, None),
-        )?;
+        let mut output = self.output_context(family, &options, 0, None);
+        output.family.log_number = log_number_after(family, sealed);
+        let written = flush::run(&tables, self.snapshots.sequences(), &output)?;
         let mut edit = VersionEdit::of(family.id);
         written.add_to(&mut edit, 0);
         self.open_ahead(family, &edit);
@@ -209,7 +208,7 @@ impl Core {
                 // Taken after the inputs were chosen: see `snapshot/mod.rs`.
                 snapshots: self.snapshots.sequences(),
                 tables: &self.tables,
-                output: self.output_context(&options, plan.level_out, Some(blobs)),
+                output: self.output_context(family, &options, plan.level_out, Some(blobs)),
                 spawn: &*self.env.spawn,
                 ranges_max,
                 stop: &self.closed,
@@ -281,14 +280,21 @@ impl Core {
 
     pub(super) fn output_context<'a>(
         &'a self,
+        family: &Family,
         options: &'a ColumnFamilyOptions,
         level: usize,
         blobs: Option<BlobInputs<'a>>,
     ) -> OutputContext<'a> {
+        let stored = self.manifest.lock().state.family(family.id).map(|f| f.log_number);
         OutputContext {
             env: &self.env,
             dir: &self.dir,
             database_id: self.database_id,
+            family: TableFamily {
+                id: family.id,
+                name: family.name.clone(),
+                log_number: stored.unwrap_or(0),
+            },
             options,
             level,
             io: self.options.background_io,

@@ -18,7 +18,7 @@ use crate::error::{Error, Result};
 use crate::key::{FragmentedTombstones, KeyOrder, ValueKind, trailer};
 use crate::metrics::Metrics;
 use crate::options::ColumnFamilyOptions;
-use crate::sstable::{TableOptions, TableWriter, Warmer, WriteTimes};
+use crate::sstable::{TableFamily, TableOptions, TableWriter, Warmer, WriteTimes};
 use crate::version::{BlobFile, FileKind, FileMeta, VersionEdit};
 
 /// How often the throttle is asked, in bytes.
@@ -61,6 +61,8 @@ pub struct OutputContext<'a> {
     pub dir: &'a Path,
     /// The database's id.
     pub database_id: u64,
+    /// The column family, and what is known of its log once the files are in force.
+    pub family: TableFamily,
     /// Settings of the column family.
     pub options: &'a ColumnFamilyOptions,
     /// The level that the files will belong to.
@@ -276,6 +278,7 @@ impl<'a> Outputs<'a> {
             file_number: number,
             creation_unix_seconds: created,
             write_times: self.write_times.clone(),
+            family: Some(context.family.clone()),
             ..TableOptions::new(context.options, context.level)
         };
         let warmer = context

@@ -210,6 +210,7 @@ mod tests {
     use crate::metrics::Metrics;
     use crate::options::{ColumnFamilyOptions, Compression};
     use crate::rewrite::Throttle;
+    use crate::sstable::TableFamily;
     use crate::version::{FileKind, FileMeta};
 
     const DIR: &str = "db";
@@ -253,6 +254,7 @@ mod tests {
                 env: &self.env,
                 dir: Path::new(DIR),
                 database_id: 1,
+                family: TableFamily::default(),
                 options,
                 level: 1,
                 io: IoMode::Buffered,

@@ -1,5 +1,6 @@
 //! What writers, readers and cursors of tables are told.
 
+use super::properties::TableFamily;
 use super::write_times::WriteTimes;
 use crate::hooks::Hooks;
 use crate::key::KeyOrder;
@@ -32,6 +33,8 @@ pub struct TableOptions {
     pub creation_unix_seconds: u64,
     /// What is known about when its rows were written.
     pub write_times: WriteTimes,
+    /// The column family that it is written for.
+    pub family: Option<TableFamily>,
     /// The collectors of user properties.
     pub hooks: Hooks,
 }
@@ -52,6 +55,7 @@ impl TableOptions {
             file_number: 0,
             creation_unix_seconds: 0,
             write_times: WriteTimes::default(),
+            family: None,
             hooks: family.hooks.clone(),
         }
     }

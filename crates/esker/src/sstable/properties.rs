@@ -11,6 +11,36 @@ use crate::options::PrefixExtractor;
 
 const USER: &[u8] = b"user.";
 
+/// Which column family a table was written for, and what that says of the log: all that is needed to find a table's place
+/// again when the manifest is lost.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TableFamily {
+    /// The family's id.
+    pub id: u32,
+    /// The family's name.
+    pub name: String,
+    /// With this table all rows that the family has in WAL segments of smaller numbers are in tables.
+    pub log_number: u64,
+}
+
+impl TableFamily {
+    fn encode(&self) -> Vec<u8> {
+        let mut value = Vec::new();
+        put_varint(&mut value, u64::from(self.id));
+        put_varint(&mut value, self.log_number);
+        value.extend_from_slice(self.name.as_bytes());
+        value
+    }
+
+    fn decode(mut value: &[u8]) -> Option<Self> {
+        Some(Self {
+            id: u32::try_from(take_varint(&mut value)?).ok()?,
+            log_number: take_varint(&mut value)?,
+            name: String::from_utf8(value.to_vec()).ok()?,
+        })
+    }
+}
+
 /// What a table says about itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TableProperties {
@@ -48,6 +78,8 @@ pub struct TableProperties {
     pub prefix_extractor: Option<PrefixExtractor>,
     /// What is known about when its rows were written, where they expire.
     pub write_times: WriteTimes,
+    /// The column family that it was written for; `None` of one that was made outside of any database.
+    pub family: Option<TableFamily>,
     /// The user's own.
     pub user: BTreeMap<Vec<u8>, Vec<u8>>,
 }
@@ -99,6 +131,9 @@ impl TableProperties {
             self.write_times.encode(&mut value);
             pairs.insert(b"write_times".to_vec(), value);
         }
+        if let Some(family) = &self.family {
+            pairs.insert(b"column_family".to_vec(), family.encode());
+        }
         for (name, value) in &self.user {
             pairs.insert([USER, name].concat(), value.clone());
         }
@@ -122,6 +157,7 @@ impl TableProperties {
             match name {
                 b"comparator" => properties.comparator = String::from_utf8(value.to_vec()).ok()?,
                 b"whole_key_filter" => properties.whole_key_filter = value.first()? != &0,
+                b"column_family" => properties.family = Some(TableFamily::decode(value)?),
                 b"write_times" => properties.write_times = WriteTimes::decode(value)?,
                 b"prefix_extractor" => {
                     let (kind, mut len) = value.split_first()?;
@@ -158,6 +194,7 @@ mod tests {
             extractor in prop::option::of((any::<bool>(), 0_usize..100)),
             user: BTreeMap<Vec<u8>, Vec<u8>>,
             times: Vec<(u64, u64)>,
+            family in prop::option::of((any::<u32>(), any::<u64>(), any::<String>())),
         ) {
             let mut properties = TableProperties {
                 comparator,
@@ -168,6 +205,7 @@ mod tests {
                 }),
                 user,
                 write_times: WriteTimes::new(times),
+                family: family.map(|(id, log_number, name)| TableFamily { id, name, log_number }),
                 ..TableProperties::default()
             };
             let names: Vec<_> = properties.numbers().iter().map(|(name, _)| *name).collect();

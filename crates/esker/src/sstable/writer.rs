@@ -93,6 +93,7 @@ impl TableWriter {
                 whole_key_filter: options.whole_key_filter,
                 creation_unix_seconds: options.creation_unix_seconds,
                 write_times: options.write_times.clone(),
+                family: options.family.clone(),
                 ..TableProperties::default()
             },
             smallest: Vec::new(),

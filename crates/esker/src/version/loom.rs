@@ -113,6 +113,7 @@ impl Model {
             env: &self.env,
             dir: Path::new(DIR),
             database_id: 1,
+            family: crate::sstable::TableFamily::default(),
             options: &self.options,
             level,
             io: IoMode::Buffered,
