@@ -13,6 +13,7 @@
 //! | `reader` | [`BlobReader`]: opens a file, reads single values |
 //! | `batch` | [`read_values`], [`read_records`]: many at once |
 //! | `walk` | reads and checks a whole file |
+//! | `salvage` | single values of a damaged file |
 //! | `windows`, `window` | [`BlobWindows`]: reads values of many files in key order |
 
 mod batch;
@@ -20,6 +21,7 @@ mod format;
 mod fuzz;
 mod pointer;
 mod reader;
+mod salvage;
 mod walk;
 mod window;
 mod windows;
@@ -30,6 +32,7 @@ pub use format::{BlobFooter, FOOTER_LEN, FORMAT_VERSION, HEADER_LEN, RECORD_HEAD
 pub use fuzz::{FUZZ_IDS, fuzz_file, fuzz_pointer};
 pub use pointer::{BlobPointer, POINTER_LEN_MAX};
 pub use reader::BlobReader;
+pub use salvage::salvage_value;
 pub use windows::{BlobWindows, GAP_BYTES_MAX, WindowOptions, WindowReads};
 pub use writer::{BlobSummary, BlobWriter};
 

@@ -73,6 +73,7 @@ pub fn fuzz_table(bytes: &[u8], mend: bool) {
         mend_table(&mut bytes);
     }
     let file = Arc::new(Bytes(bytes));
+    let salvaged = super::salvage::fuzz_salvage(file.clone());
     let cache = Arc::new(BlockCache::new(1 << 20));
     let table = Table::open(
         file,
@@ -86,7 +87,14 @@ pub fn fuzz_table(bytes: &[u8], mend: bool) {
     let Ok(table) = table.map(Arc::new) else {
         return;
     };
-    let _ = (table.verify(), table.key_ranges(4), table.may_contain(b"key"));
+    if table.verify().is_ok() {
+        let entries = table.properties().entries;
+        assert!(
+            salvaged == Some((entries, 0)),
+            "of {entries} whole rows, {salvaged:?}"
+        );
+    }
+    let _ = (table.key_ranges(4), table.may_contain(b"key"));
     let _ = table.approximate_offset(&internal_key(b"key", 1, ValueKind::Put));
     let options = TableReadOptions {
         verify_checksums: false,

@@ -21,6 +21,7 @@
 //! | `batch` | blocks of several tables, read together |
 //! | `cursor` | [`TableCursor`]: ordered reads |
 //! | `verify` | reads and checks everything |
+//! | `salvage` | what can still be read of a damaged table |
 //! | `warm` | blocks that enter the block cache as they are written, and leave it with their table |
 
 mod batch;
@@ -38,6 +39,7 @@ mod open;
 mod options;
 mod prefix;
 mod properties;
+mod salvage;
 mod table;
 mod tombstones;
 mod verify;
@@ -55,7 +57,8 @@ pub use fuzz::{fuzz_block, fuzz_compression, fuzz_filter, fuzz_table};
 pub use get::{Place, ValueRef};
 pub use options::{CursorOptions, Purpose, TableOpenOptions, TableOptions, TableReadOptions};
 pub use prefix::SamePrefix;
-pub use properties::TableProperties;
+pub use properties::{TableFamily, TableProperties};
+pub use salvage::{LostStretch, TableSalvage};
 pub use table::{SplitPoint, Table};
 pub use tombstones::RawRangeTombstone;
 pub use warm::Warmer;

@@ -18,6 +18,7 @@
 
 mod current;
 mod reader;
+mod salvage;
 mod writer;
 
 #[cfg(test)]
@@ -26,6 +27,7 @@ pub(crate) mod test_fs;
 mod tests;
 
 pub use reader::{Recovered, TornTail, fuzz_manifest, recover, visit};
+pub use salvage::{Facts, FamilyFacts, ListedTable, salvage};
 pub use writer::ManifestWriter;
 
 use super::edit::VersionEdit;

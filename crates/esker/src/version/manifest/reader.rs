@@ -6,7 +6,7 @@ use esker_env::Fs;
 
 use super::{
     FLAGS_KNOWN, FORMAT_VERSION, HEADER_LEN, MAGIC, PAYLOAD_LEN_MAX, RECORD_HEADER_LEN, RecordKind, current,
-    record_checksum,
+    record_checksum, salvage,
 };
 use crate::codec::{checksum, take_bytes, take_slice, take_u8, take_u32, take_u64, take_varint};
 use crate::error::{Error, ErrorKind, Result};
@@ -106,7 +106,7 @@ fn parse(bytes: &[u8], number: u64, visitor: Visitor<'_>) -> Result<Recovered> {
 }
 
 /// Checks the header and gives the database's id.
-fn parse_header(bytes: &[u8], number: u64) -> Result<u128> {
+pub(super) fn parse_header(bytes: &[u8], number: u64) -> Result<u128> {
     let damaged = |what: &str| Error::corruption(what).at_offset(0);
     let mut input = bytes;
     if !bytes.starts_with(&MAGIC) {
@@ -145,7 +145,7 @@ fn parse_header(bytes: &[u8], number: u64) -> Result<u128> {
 }
 
 /// The payload of the record at `offset`, if there is a whole one.
-fn record_at(bytes: &[u8], number: u64, offset: usize) -> Option<&[u8]> {
+pub(super) fn record_at(bytes: &[u8], number: u64, offset: usize) -> Option<&[u8]> {
     let mut input = bytes.get(offset..)?;
     let len = take_u32(&mut input)? as usize;
     let crc = take_u32(&mut input)?;
@@ -242,5 +242,16 @@ pub fn fuzz_manifest(bytes: &[u8], fix: bool) {
             recovered.manifest_number == NUMBER,
             "a manifest of another number was read"
         );
+        let facts = salvage::parse(&bytes, NUMBER);
+        let known = |number: &u64| {
+            let mut families = recovered.state.families();
+            families.any(|family| family.file_numbers().any(|file| file == *number))
+        };
+        assert!(
+            facts.is_ok_and(|facts| facts.whole && facts.tables.keys().all(known)),
+            "a whole manifest was salvaged as another"
+        );
+    } else {
+        let _ = salvage::parse(&bytes, NUMBER);
     }
 }
