@@ -39,9 +39,17 @@ pub(super) fn prepare(env: &Env, dir: &Path, options: &Options) -> Result<Option
             return Err(Error::new(ErrorKind::NotFound, "there is no database in this folder").in_file(dir));
         }
     }
+    lock(env, dir).map(Some)
+}
+
+/// Takes the lock of the folder.
+///
+/// # Errors
+/// `Locked` if somebody has it; `Io`.
+pub(super) fn lock(env: &Env, dir: &Path) -> Result<Box<dyn FileLock>> {
     let path = FileKind::Lock.path(dir);
     match env.fs.lock(&path) {
-        Ok(lock) => Ok(Some(lock)),
+        Ok(lock) => Ok(lock),
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => Err(Error::new(
             ErrorKind::Locked,
             "the database is open already, in this process or in another one",

@@ -9,6 +9,7 @@
 //! - column families → `families.rs`; flush, compaction and pauses by hand → `manual.rs`
 //! - whole tables of a key range, dropped at once → `delete_files.rs`
 //! - a copy of all of it → `checkpoint.rs`, in a folder that `new_folder.rs` builds
+//! - what is left of a damaged one → `repair/`
 //! - one family as files → `export.rs`, and from them → `import.rs`
 //! - tables that were made outside → `table_file.rs`, and become part of it → `ingest.rs`, behind what is there → `behind.rs`
 //! - what listeners are told → `events.rs`
@@ -42,6 +43,7 @@ mod properties;
 mod read;
 mod read_only;
 mod recover;
+mod repair;
 mod running;
 mod stats;
 mod table_description;
@@ -62,6 +64,7 @@ pub use ingest::{IngestOptions, IngestSummary};
 pub use iterator::Iter;
 pub use open::Opener;
 pub use properties::PROPERTIES;
+pub use repair::{DamagedFile, LostRange, ManifestState, RepairOptions, RepairReport, repair, repair_on};
 pub use stats::{FamilyStats, LevelStats, Stats};
 pub use table_description::TableDescription;
 pub use table_file::{TableFileSummary, TableFileWriter};

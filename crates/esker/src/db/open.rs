@@ -1,6 +1,6 @@
 //! Opening: the manifest, recovery, what the threads share, and the start of background work.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -215,6 +215,7 @@ fn open_core(
         arena_pool: &arena_pool,
         next_file_number: AtomicU64::new(next_file_number),
         metrics: &metrics,
+        left_out: &BTreeSet::new(),
     };
     let recovered = if fresh {
         Recovered::default()

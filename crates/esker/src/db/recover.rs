@@ -11,7 +11,7 @@
 //! A torn end behind which nothing was logged is no damage: it was never acknowledged as durable. Segments with damage are
 //! kept aside (`kept_aside.rs`).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -28,6 +28,7 @@ use crate::memtable::{Memtable, MemtableArenaPool};
 use crate::metrics::Metrics;
 use crate::options::{ColumnFamilyOptions, MemtableKind, Options, RecoveryMode};
 use crate::rewrite::{OutputContext, Throttle, Written};
+use crate::sstable::TableFamily;
 use crate::version::{FileKind, VersionState};
 use crate::wal::{Ending, SEGMENT_HEADER_BYTES, SegmentId, WalReader};
 
@@ -42,6 +43,8 @@ pub(super) struct Context<'a> {
     pub arena_pool: &'a Arc<MemtableArenaPool>,
     pub next_file_number: AtomicU64,
     pub metrics: &'a Arc<Metrics>,
+    /// Segments that are not even looked at: a repair knows that they can't be read.
+    pub left_out: &'a BTreeSet<u64>,
 }
 
 /// What recovery gives.
@@ -139,7 +142,11 @@ impl Replay<'_> {
         let mut numbers: Vec<u64> = names
             .iter()
             .filter_map(|name| match FileKind::parse(name) {
-                Some(FileKind::Wal(number)) if number >= oldest => Some(number),
+                Some(FileKind::Wal(number))
+                    if number >= oldest && !self.context.left_out.contains(&number) =>
+                {
+                    Some(number)
+                }
                 _ => None,
             })
             .collect();
@@ -322,6 +329,7 @@ impl Replay<'_> {
             env: context.env,
             dir: context.dir,
             database_id: context.database_id,
+            family: table_family(context.state, family),
             options: settings(context, family)?,
             level: 0,
             io: context.options.background_io,
@@ -335,6 +343,16 @@ impl Replay<'_> {
         let written = flush::run(&[table], Vec::new(), &output)?;
         self.recovered.files.entry(family).or_default().append(written);
         Ok(())
+    }
+}
+
+/// What tables say of the family: of the log no more than was known before.
+fn table_family(state: &VersionState, id: u32) -> TableFamily {
+    let family = state.family(id);
+    TableFamily {
+        id,
+        name: family.map_or(String::new(), |family| family.record.name.clone()),
+        log_number: family.map_or(0, |family| family.log_number),
     }
 }
 
