@@ -294,6 +294,14 @@ impl Inspector {
 
     fn verify_log(&self, state: &VersionState, files: &[FileEntry], report: &mut impl FnMut(FileReport)) {
         let oldest = state.log_number_min().unwrap_or(0);
+        if oldest > 0 && !of_role(files, FileRole::Wal).any(|entry| entry.number == Some(oldest)) {
+            let file = FileReport::new(&FileKind::Wal(oldest).path(&self.dir), FileRole::Wal);
+            if !self.is_released(oldest) {
+                report(file.noted(
+                    "not there: lost with what it held, or the database is a checkpoint that was never opened",
+                ));
+            }
+        }
         // A segment that was not finished, if what follows holds no records it was the end of the log.
         let mut unfinished: Option<FileReport> = None;
         for entry in of_role(files, FileRole::Wal) {
