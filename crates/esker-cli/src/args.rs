@@ -169,6 +169,16 @@ Examples:
 
 Files are read past the page cache where that is possible: what the device holds is what is checked.")]
     Verify(Verify),
+    /// Make a damaged database one that opens again, and say what is lost; exit code 3 if anything is
+    #[command(after_long_help = "\
+Examples:
+  esker repair --dry-run
+  esker repair
+  esker repair --json | jq '.damaged[].lost_ranges'
+
+Keep a copy of the folder first if there is room. Nothing is removed: files that can't be used, or that
+are no part of the database, are moved into the folder 'lost' in the database's folder.")]
+    Repair(Repair),
     /// Merge the database's tables, so that deleted and overwritten rows are gone; without bounds all of them
     #[command(after_long_help = "\
 Examples:
@@ -388,6 +398,13 @@ pub struct Verify {
     /// Print damaged files only
     #[arg(long)]
     pub quiet: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub struct Repair {
+    /// Change nothing; print what would be done
+    #[arg(long)]
+    pub dry_run: bool,
 }
 
 #[derive(Debug, clap::Args)]

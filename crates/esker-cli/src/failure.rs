@@ -146,7 +146,7 @@ fn advice(error: &Error) -> Option<&'static str> {
             "get, scan, stats, dump and verify work beside that process; to write, stop it first"
         }
         ErrorKind::Corruption => {
-            "'esker verify' lists every damaged file; keep a copy of the folder, then restore those files"
+            "'esker verify' lists every damaged file: restore those, or let 'esker repair' save what is left"
         }
         ErrorKind::Unsupported => "a newer version of esker wrote it: use that one",
         ErrorKind::Io => "look at the system's log: the device may be failing",

@@ -643,3 +643,41 @@ fn stats_show_every_counter_in_every_format() {
         "{metrics}"
     );
 }
+
+#[test]
+fn a_damaged_database_is_repaired_and_what_is_lost_is_said() {
+    let dir = folder();
+    sample(dir.path());
+    let before = ok(dir.path(), &["scan", "--count"]);
+    let table = files(dir.path(), ".sst").remove(0);
+    flip(&table, 0.3);
+    std::fs::remove_file(dir.path().join("CURRENT")).unwrap();
+    let (code, _, stderr) = run(dir.path(), &["get", "key0000"]);
+    assert_eq!(code, 3);
+    assert!(stderr.contains("esker repair"), "{stderr}");
+    let names = || {
+        let entries = std::fs::read_dir(dir.path()).unwrap();
+        let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name()).collect();
+        names.sort();
+        names
+    };
+    let found = names();
+    let (code, dry, _) = run(dir.path(), &["repair", "--dry-run"]);
+    assert_eq!((code, names()), (3, found));
+    assert!(
+        dry.contains("manifest: whole") && dry.contains("keys between "),
+        "{dry}"
+    );
+    let (code, stdout, _) = run(dir.path(), &["repair", "--json"]);
+    assert_eq!(code, 3);
+    let report: serde_json::Value = serde_json::from_str(&stdout).unwrap();
+    assert_eq!(report["damaged"][0]["path"], table.display().to_string());
+    assert_eq!(report["lossless"], false);
+    assert!(dir.path().join("lost").join(name(&table)).exists() && !table.exists());
+    ok(dir.path(), &["verify"]);
+    // Newer versions of all keys are in tables above.
+    assert_eq!(ok(dir.path(), &["scan", "--count"]), before);
+    let (code, stdout, _) = run(dir.path(), &["repair"]);
+    assert_eq!(code, 0, "{stdout}");
+    assert!(stdout.contains("nothing lost"), "{stdout}");
+}

@@ -8,6 +8,7 @@ mod families;
 mod get;
 mod import;
 mod ingest;
+mod repair;
 mod scan;
 mod stats;
 mod verify;
@@ -30,6 +31,7 @@ pub fn run(args: &Args, output: &mut Output) -> Result<u8> {
         Command::Stats(stats) => stats::run(common, stats, output),
         Command::Dump(dump) => dump::run(common, dump, output),
         Command::Verify(verify) => verify::run(common, verify, output),
+        Command::Repair(repair) => repair::run(common, repair, output),
         Command::Compact(compact) => compact::run(common, compact, output),
         Command::Checkpoint(checkpoint) => checkpoint::run(common, checkpoint, output),
         Command::Export(export) => export::run(common, export, output),

@@ -75,7 +75,7 @@ fn print_summary(summary: &VerifySummary, output: &mut Output) -> io::Result<()>
             writeln!(output, "{files} files, {bytes}: {damaged} DAMAGED")?;
             writeln!(
                 output,
-                "keep a copy of the folder, then restore the damaged files"
+                "keep a copy of the folder, then restore the damaged files or run 'esker repair'"
             )
         }
     }
