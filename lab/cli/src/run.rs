@@ -289,7 +289,7 @@ fn choices<'a>(registry: &'a Registry, session: &mut Session<'_>) -> Result<Vec<
         names.extend(DROPIN);
     }
     for name in names {
-        let chosen = registry.choose(name)?;
+        let chosen = registry.choose(name, false)?;
         match chosen.first().map(|c| c.engine.version()) {
             Some(Err(error)) => session.note(format!("{name} can't run here: {error}")),
             _ => {
@@ -479,7 +479,7 @@ mod tests {
     #[test]
     fn the_command_of_a_row_gives_the_same_specification() {
         let registry = Registry::new(&Default::default());
-        let choice = registry.choose("memory").unwrap()[0];
+        let choice = registry.choose("memory", false).unwrap()[0];
         for test in ["overwrite", "readwhilewriting-paced"] {
             let args = arguments(
                 "esker-lab run flash --scale smoke --key-bytes 16 --value-bytes 100 --passes 3.5 --writes-per-s 77 \

@@ -10,6 +10,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use crate::data::Dataset;
+use crate::transaction::{Control, TransactionSession};
 use crate::{Error, Result};
 
 /// What a write survives.
@@ -116,6 +117,8 @@ pub struct OpenSettings {
     pub dataset: Dataset,
     /// Merges will be written: the last operand wins.
     pub merge_operator: bool,
+    /// Transactions will be run, in the way of the variant; without, a variant that has them opens the same database plainly.
+    pub transactions: bool,
 }
 
 /// One way to set an engine up.
@@ -127,6 +130,8 @@ pub struct Variant {
     pub about: &'static str,
     /// Whether it runs when only the engine is named.
     pub default: bool,
+    /// The transactions that it is for; `None`: it is for reads and writes without any.
+    pub control: Option<Control>,
 }
 
 /// A product: something that opens databases.
@@ -153,6 +158,16 @@ pub trait Engine: Send + Sync {
 pub trait Database: Send + Sync {
     /// A session for the calling thread.
     fn session(&self) -> Result<Box<dyn Session + '_>>;
+
+    /// A session for the transactions of the calling thread, on a database that was opened for them.
+    fn transactions(&self) -> Result<Box<dyn TransactionSession + '_>> {
+        Err(Error::unsupported("this engine has no transactions"))
+    }
+
+    /// Syncs of the log for each write (a commit is one) since the database was opened, where the engine tells.
+    fn syncs_per_write(&self) -> Option<f64> {
+        None
+    }
 
     /// Writes what is in memory into files and returns when that is done.
     fn flush(&self) -> Result<()>;

@@ -15,6 +15,12 @@ pub enum Kind {
     Engine,
     /// A key was missing or a value was not the one written: the run failed, and the engine is broken.
     Wrong,
+    /// Others wrote what a transaction has read or wants to write: roll it back, run it again.
+    Conflict,
+    /// Transactions waited for each other in a circle: roll this one back, run it again.
+    Deadlock,
+    /// A lock did not come free in time: roll the transaction back, run it again.
+    TimedOut,
     /// The operating system refused something.
     Io,
     /// The user asked to stop.

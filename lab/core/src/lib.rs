@@ -1,7 +1,7 @@
 //! What every part of the lab shares.
 //!
-//! - [`engine`]: the trait that every engine is run through
-//! - [`data`]: the rows: keys, values that prove themselves, reproducible random choices
+//! - [`engine`], [`transaction`]: the traits that every engine is run through
+//! - [`data`], [`zipf`]: the rows: keys, values that prove themselves, reproducible random choices
 //! - [`account`], [`latency`], [`rate`], [`size`]: what is measured, and how
 //! - [`cgroup`]: memory limits
 //! - [`machine`], [`limits`]: where it is measured
@@ -26,5 +26,7 @@ pub mod schema;
 pub mod size;
 pub mod stats;
 pub mod summary;
+pub mod transaction;
+pub mod zipf;
 
 pub use error::{Error, Result};

@@ -44,7 +44,7 @@ pub struct Run {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Settings {
-    /// `flash`.
+    /// `flash`, `txn`.
     pub suite: String,
     /// `smoke`, `small`, `report`.
     pub scale: String,
@@ -140,6 +140,24 @@ pub struct Row {
     pub writes_per_s: f64,
     /// Mixed workloads: the writer's 99th percentile.
     pub write_p99_us: f64,
+    /// How transactions keep out of each other's way: `locks`, `optimistic`; empty in workloads that have none.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub control: String,
+    /// Transactions: the workload of plain writes that the cost of a commit is compared with; empty where there is none.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub plain_workload: String,
+    /// Transactions: those that were rolled back and run again because others wrote what they had read or wanted to write.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub conflicts: u64,
+    /// Because they waited for each other in a circle.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub deadlocks: u64,
+    /// Because a lock did not come free in time.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub timeouts: u64,
+    /// Syncs of the log for each commit, or plain write, since the database was opened, where the engine tells.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub syncs_per_op: Option<f64>,
     /// Rows that scans returned, in all.
     pub scanned_rows: u64,
     /// Size on disk at the end.
@@ -178,6 +196,10 @@ pub struct Row {
     pub rerun: String,
 }
 
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
 impl Row {
     /// `rocksdb:direct`, or only the engine's name when it has one way.
     pub fn label(&self) -> String {
@@ -191,6 +213,11 @@ impl Row {
     /// Whether one thread wrote beside those that are measured: `writes_per_s` counts, also when it is zero.
     pub fn has_writer(&self) -> bool {
         self.workload.starts_with("readwhilewriting")
+    }
+
+    /// Transactions that were rolled back and run again, for each that was committed.
+    pub fn losses_per_op(&self) -> f64 {
+        (self.conflicts + self.deadlocks + self.timeouts) as f64 / self.ops.max(1) as f64
     }
 
     /// Whether its figures mean something.

@@ -1,4 +1,7 @@
 //! From rows to lines: repetitions become medians, and engines are compared with the best RocksDB, pair by pair.
+//!
+//! Transactions are compared with RocksDB's of their kind, those with locks with locks, optimistic ones with optimistic ones;
+//! and what a commit costs with what a plain write costs the same engine.
 
 use crate::schema::Row;
 use crate::stats::{median, spread};
@@ -29,6 +32,9 @@ pub struct Line<'a> {
     pub is_baseline: bool,
     /// For a drop-in library: what it costs to go through it.
     pub native: Option<Native>,
+    /// For transactions that write: processor time of a commit over that of a plain write of the same engine, settling
+    /// included, the median over the repetitions. `None` where no plain writes were measured.
+    pub plain_cpu_ratio: Option<f64>,
 }
 
 /// A drop-in library beside the engine that is behind it.
@@ -80,6 +86,13 @@ impl<'a> Line<'a> {
         rows.get(rows.len().saturating_sub(1) / 2).copied()
     }
 
+    /// How its transactions keep out of each other's way; empty without.
+    pub fn control(&self) -> &'a str {
+        // A worker that died did not get to say it.
+        let said = self.rows.iter().map(|row| row.control.as_str());
+        said.max_by_key(|control| control.len()).unwrap_or_default()
+    }
+
     /// Whether any repetition failed.
     pub fn failed(&self) -> bool {
         self.rows.iter().any(|row| row.errors > 0)
@@ -104,6 +117,7 @@ pub fn lines(rows: &[Row]) -> Vec<Line<'_>> {
                 writes_ratio: None,
                 is_baseline: false,
                 native: None,
+                plain_cpu_ratio: None,
             }),
         }
     }
@@ -115,11 +129,15 @@ pub fn lines(rows: &[Row]) -> Vec<Line<'_>> {
         order
     });
     lines.sort_by_key(|line| order.iter().position(|w| *w == line.workload));
-    for workload in order {
+    let mut kinds: Vec<(&str, &str)> = lines.iter().map(|line| (line.workload, line.control())).collect();
+    kinds.sort_unstable();
+    kinds.dedup();
+    for kind in kinds {
+        let is_of_kind = |line: &Line<'_>| (line.workload, line.control()) == kind;
         let best = lines
             .iter()
             .enumerate()
-            .filter(|(_, l)| l.workload == workload && l.rows.iter().all(|r| r.engine == BASELINE))
+            .filter(|(_, l)| is_of_kind(l) && l.rows.iter().all(|r| r.engine == BASELINE))
             .filter_map(|(i, l)| Some((i, l.median(|r| r.ops_per_s)?)))
             .max_by(|a, b| a.1.total_cmp(&b.1));
         let Some((best, _)) = best else {
@@ -127,13 +145,14 @@ pub fn lines(rows: &[Row]) -> Vec<Line<'_>> {
         };
         lines[best].is_baseline = true;
         let baseline: Vec<&Row> = lines[best].good().collect();
-        for line in lines.iter_mut().filter(|l| l.workload == workload) {
+        for line in lines.iter_mut().filter(|l| is_of_kind(l)) {
             line.ratio = ratio(line, &baseline, |r| r.ops_per_s);
             line.writes_ratio = ratio(line, &baseline, |r| r.writes_per_s);
         }
     }
     for i in 0..lines.len() {
         lines[i].native = native(&lines, &lines[i]);
+        lines[i].plain_cpu_ratio = plain_cpu_ratio(&lines, &lines[i]);
     }
     lines
 }
@@ -158,6 +177,16 @@ fn ratio(line: &Line<'_>, baseline: &[&Row], figure: fn(&Row) -> f64) -> Option<
     let of_baseline = median(&baseline.iter().map(|row| figure(row)).collect::<Vec<_>>())?;
     let of_line = line.median(figure)?;
     (of_baseline > 0.0).then(|| (of_line / of_baseline, 0.0))
+}
+
+/// What a commit costs over what a plain write of the same engine, set up the same way, costs.
+fn plain_cpu_ratio(lines: &[Line<'_>], line: &Line<'_>) -> Option<f64> {
+    let plain = line.good().next()?.plain_workload.as_str();
+    let other = lines
+        .iter()
+        .find(|l| l.workload == plain && l.label == line.label)?;
+    let baseline: Vec<&Row> = other.good().collect();
+    median(&pairs(line, &baseline, |r| r.cpu_us_per_op_settled))
 }
 
 /// The engine's line that a drop-in library's is compared with: of the same workload, and through the page cache where
@@ -286,6 +315,50 @@ mod tests {
         assert_eq!(of_rows[3].native.as_ref().unwrap().writes_ratio, Some(0.5));
         let no_writer = [row("rocksdb", "direct", 1, 1.0), row("esker", "default", 1, 1.0)];
         assert!(lines(&no_writer).iter().all(|l| l.writes_ratio.is_none()));
+    }
+
+    #[test]
+    fn transactions_are_compared_with_those_of_their_kind() {
+        let transaction = |engine, variant, control: &str, ops_per_s| Row {
+            control: control.into(),
+            ..row(engine, variant, 1, ops_per_s)
+        };
+        let rows = [
+            transaction("esker", "locks", "locks", 300.0),
+            transaction("esker", "optimistic", "optimistic", 900.0),
+            transaction("rocksdb", "prepared", "locks", 100.0),
+            transaction("rocksdb", "committed", "locks", 200.0),
+            transaction("rocksdb", "optimistic", "optimistic", 600.0),
+            transaction("memory", "locks", "locks", 400.0),
+        ];
+        let lines = lines(&rows);
+        let ratios: Vec<_> = lines.iter().map(|l| l.ratio.unwrap().0).collect();
+        assert_eq!(ratios, [1.5, 1.5, 0.5, 1.0, 1.0, 2.0]);
+        let baselines: Vec<_> = lines.iter().map(|l| l.is_baseline).collect();
+        assert_eq!(baselines, [false, false, false, true, true, false]);
+    }
+
+    #[test]
+    fn a_commit_is_compared_with_a_plain_write_of_the_same_engine() {
+        let with_cpu = |workload: &str, plain: &str, variant, repeat, cpu_us_per_op_settled| Row {
+            workload: workload.into(),
+            plain_workload: plain.into(),
+            cpu_us_per_op_settled,
+            ..row("esker", variant, repeat, 100.0)
+        };
+        let rows = [
+            with_cpu("put", "", "locks", 1, 4.0),
+            with_cpu("update", "put", "locks", 1, 6.0),
+            with_cpu("put", "", "locks", 2, 2.0),
+            with_cpu("update", "put", "locks", 2, 4.0),
+            with_cpu("update", "put", "optimistic", 1, 4.0),
+        ];
+        let ratios: Vec<_> = lines(&rows).iter().map(|l| l.plain_cpu_ratio).collect();
+        assert_eq!(
+            ratios,
+            [None, Some(1.75), None],
+            "the median of 1.5 and 2; no plain writes"
+        );
     }
 
     #[test]

@@ -114,10 +114,12 @@ impl WriteOptions {
     }
 }
 
-/// An open database; closes it when it is dropped. Sessions borrow it, so that none is left by then.
+/// An open database; closes it, or gives it back to who lent it, when it is dropped. Sessions borrow it, so that none is left
+/// by then.
 pub(crate) struct Connection {
     api: &'static Common,
     database: Ptr,
+    close: unsafe extern "C" fn(Ptr),
 }
 
 // SAFETY: a database may be used from several threads at once ("c.h" and "db.h" of both say so).
@@ -127,8 +129,8 @@ unsafe impl Sync for Connection {}
 
 impl Drop for Connection {
     fn drop(&mut self) {
-        // SAFETY: opened successfully, closed once.
-        unsafe { (self.api.close)(self.database) };
+        // SAFETY: opened successfully, closed once, by the function for it.
+        unsafe { (self.close)(self.database) };
     }
 }
 
@@ -143,7 +145,27 @@ impl Connection {
         // SAFETY: the caller's promise; the path is NUL-terminated.
         let database = unsafe { (api.open)(options, path.as_ptr(), error.out()) };
         error.check("opening", api.free)?;
-        Ok(Connection { api, database })
+        Ok(Connection {
+            api,
+            database,
+            close: api.close,
+        })
+    }
+
+    /// What another database lends of itself.
+    ///
+    /// # Safety
+    /// `database` is open until `give_back` was called for it, which is for us to do, once.
+    pub(crate) unsafe fn lent(
+        api: &'static Common,
+        database: Ptr,
+        give_back: unsafe extern "C" fn(Ptr),
+    ) -> Self {
+        Connection {
+            api,
+            database,
+            close: give_back,
+        }
     }
 
     /// For calls that only one of the libraries has.

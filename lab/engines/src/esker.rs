@@ -1,5 +1,7 @@
 //! Esker, linked into the lab: the engine's own interface, without a C layer between.
 
+mod transactions;
+
 use std::path::Path;
 
 use esker::{
@@ -9,8 +11,11 @@ use esker::{
 use esker_lab_core::engine::{
     Compression, Database, Durability, Engine, OpenSettings, Profile, Session, Start, Variant,
 };
+use esker_lab_core::transaction::{Control, TransactionSession};
 use esker_lab_core::{Error, Result, size};
 use std::sync::Arc;
+
+use transactions::Transactions;
 
 const MIB: u64 = 1 << 20;
 
@@ -22,23 +27,56 @@ const VARIANTS: &[Variant] = &[
         name: "default",
         about: "files by direct I/O; one memory budget for memtables, block cache, indexes and filters",
         default: true,
+        control: None,
     },
     Variant {
         name: "buffered",
         about: "the same with files through the page cache",
         default: false,
+        control: None,
     },
     Variant {
         name: "newlog",
         about: "the default with each log segment a new file, none kept in memory",
         default: false,
+        control: None,
     },
     Variant {
         name: "inline",
         about: "the default with all values in tables, none in blob files",
         default: false,
+        control: None,
+    },
+    Variant {
+        name: "locks",
+        about: "transactions with locks over the default",
+        default: true,
+        control: Some(Control::Locks),
+    },
+    Variant {
+        name: "optimistic",
+        about: "optimistic transactions over the default",
+        default: true,
+        control: Some(Control::Optimistic),
+    },
+    Variant {
+        name: "locks-buffered",
+        about: "transactions with locks; files through the page cache",
+        default: false,
+        control: Some(Control::Locks),
+    },
+    Variant {
+        name: "optimistic-buffered",
+        about: "optimistic transactions; files through the page cache",
+        default: false,
+        control: Some(Control::Optimistic),
     },
 ];
+
+/// Whether files go through the page cache.
+fn is_buffered(variant: &str) -> bool {
+    variant.ends_with("buffered")
+}
 
 impl Engine for Esker {
     fn name(&self) -> &'static str {
@@ -55,9 +93,21 @@ impl Engine for Esker {
 
     fn open(&self, dir: &Path, variant: &str, settings: &OpenSettings) -> Result<Box<dyn Database>> {
         let options = options(variant, settings);
-        let applied = applied(&options);
+        let mut applied = applied(&options);
         let db = Db::open(dir, options).map_err(|error| failed("opening", &error))?;
-        Ok(Box::new(Open { db, applied }))
+        let control = VARIANTS
+            .iter()
+            .find(|v| v.name == variant)
+            .and_then(|v| v.control);
+        let transactions = control
+            .filter(|_| settings.transactions)
+            .map(|control| Transactions::new(&db, control, &mut applied))
+            .transpose()?;
+        Ok(Box::new(Open {
+            db,
+            transactions,
+            applied,
+        }))
     }
 }
 
@@ -68,7 +118,7 @@ fn failed(what: &str, error: &esker::Error) -> Error {
 /// The engine's settings for a profile. Memtables get the same part of the memory as the peers' write buffers; what the
 /// budget leaves out is for the buffers of background jobs.
 fn options(variant: &str, settings: &OpenSettings) -> Options {
-    let io = if variant == "buffered" {
+    let io = if is_buffered(variant) {
         IoMode::Buffered
     } else {
         IoMode::Direct
@@ -82,7 +132,7 @@ fn options(variant: &str, settings: &OpenSettings) -> Options {
     let memtable_bytes = (settings.memory_bytes / share).clamp(MIB, 256 * MIB);
     let budget = match settings.profile {
         // The page cache needs room too.
-        _ if variant == "buffered" => settings.memory_bytes / 2,
+        _ if is_buffered(variant) => settings.memory_bytes / 2,
         Profile::Read => settings.memory_bytes * 3 / 4,
         // Jobs have buffers beside the budget, and the allocator keeps more than is in use while it changes hands: most
         // where many threads read into the cache while others write, and where one writes as fast as it can.
@@ -192,6 +242,7 @@ impl MergeOperator for LastOperand {
 
 struct Open {
     db: Db,
+    transactions: Option<Transactions>,
     applied: Vec<(String, String)>,
 }
 
@@ -201,6 +252,27 @@ impl Database for Open {
             db: &self.db,
             batch: WriteBatch::new(),
         }))
+    }
+
+    fn transactions(&self) -> Result<Box<dyn TransactionSession + '_>> {
+        match &self.transactions {
+            Some(transactions) => Ok(transactions.session(self.db.default_column_family())),
+            None => Err(Error::unsupported("the database was opened without transactions")),
+        }
+    }
+
+    /// The engine counts rows, not writes: exact where each write has one.
+    fn syncs_per_write(&self) -> Option<f64> {
+        let stats = self.db.stats();
+        let count = |name| {
+            stats
+                .counters
+                .iter()
+                .find(|(n, _)| *n == name)
+                .map(|(_, count)| *count)
+        };
+        let (syncs, writes) = (count("wal_syncs")?, count("writes")?);
+        (writes > 0).then(|| syncs as f64 / writes as f64)
     }
 
     fn flush(&self) -> Result<()> {

@@ -52,12 +52,14 @@ const VARIANTS: &[Variant] = &[Variant {
     name: "default",
     about: "the report's settings: large write buffer, bloom filters of 10 bits, small block cache",
     default: true,
+    control: None,
 }];
 
 const DROPIN_VARIANTS: &[Variant] = &[Variant {
     name: "default",
     about: "Esker behind LevelDB's interface, told the same; files through the page cache",
     default: true,
+    control: None,
 }];
 
 impl LevelDb {

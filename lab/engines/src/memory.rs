@@ -3,19 +3,29 @@
 use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::path::Path;
-use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use esker_lab_core::Result;
 use esker_lab_core::engine::{Database, Durability, Engine, OpenSettings, Session, Start, Variant};
+use esker_lab_core::transaction::{Begin, Control, TransactionSession};
 
 /// The engine.
 pub struct Memory;
 
-const VARIANTS: &[Variant] = &[Variant {
-    name: "default",
-    about: "an ordered map in memory, for the lab's tests",
-    default: true,
-}];
+const VARIANTS: &[Variant] = &[
+    Variant {
+        name: "default",
+        about: "an ordered map in memory, for the lab's tests",
+        default: true,
+        control: None,
+    },
+    Variant {
+        name: "locks",
+        about: "transactions over it, one at a time",
+        default: true,
+        control: Some(Control::Locks),
+    },
+];
 
 impl Engine for Memory {
     fn name(&self) -> &'static str {
@@ -39,6 +49,8 @@ type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
 
 struct Map {
     rows: RwLock<Rows>,
+    /// Held by the transaction that runs.
+    turn: Mutex<()>,
     file: std::path::PathBuf,
 }
 
@@ -60,6 +72,7 @@ impl Map {
         }
         Map {
             rows: RwLock::new(rows),
+            turn: Mutex::new(()),
             file,
         }
     }
@@ -87,6 +100,14 @@ impl Map {
 impl Database for Map {
     fn session(&self) -> Result<Box<dyn Session + '_>> {
         Ok(Box::new(self))
+    }
+
+    fn transactions(&self) -> Result<Box<dyn TransactionSession + '_>> {
+        Ok(Box::new(Transaction {
+            map: self,
+            turn: None,
+            writes: Rows::new(),
+        }))
     }
 
     fn flush(&self) -> Result<()> {
@@ -159,6 +180,51 @@ impl Session for &Map {
                 break;
             }
         }
+        Ok(())
+    }
+}
+
+/// Whoever begins waits for the one before to end.
+struct Transaction<'a> {
+    map: &'a Map,
+    turn: Option<MutexGuard<'a, ()>>,
+    writes: Rows,
+}
+
+impl TransactionSession for Transaction<'_> {
+    fn begin(&mut self, _: Begin) -> Result<()> {
+        self.roll_back()?;
+        self.turn = Some(self.map.turn.lock().unwrap_or_else(PoisonError::into_inner));
+        Ok(())
+    }
+
+    fn get(&mut self, key: &[u8], found: &mut dyn FnMut(&[u8])) -> Result<bool> {
+        if let Some(value) = self.writes.get(key) {
+            found(value);
+            return Ok(true);
+        }
+        let mut map = self.map;
+        map.get(key, found)
+    }
+
+    fn get_for_update(&mut self, key: &[u8], found: &mut dyn FnMut(&[u8])) -> Result<bool> {
+        self.get(key, found)
+    }
+
+    fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        self.writes.insert(key.to_vec(), value.to_vec());
+        Ok(())
+    }
+
+    fn commit(&mut self) -> Result<()> {
+        self.map.write().append(&mut self.writes);
+        self.turn = None;
+        Ok(())
+    }
+
+    fn roll_back(&mut self) -> Result<()> {
+        self.writes.clear();
+        self.turn = None;
         Ok(())
     }
 }

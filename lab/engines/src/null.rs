@@ -6,16 +6,26 @@ use std::path::Path;
 
 use esker_lab_core::data::{Dataset, Key, Values};
 use esker_lab_core::engine::{Database, Durability, Engine, OpenSettings, Session, Start, Variant};
+use esker_lab_core::transaction::{Begin, Control, TransactionSession};
 use esker_lab_core::{Error, Result};
 
 /// The engine.
 pub struct Null;
 
-const VARIANTS: &[Variant] = &[Variant {
-    name: "default",
-    about: "keeps nothing: the cost of the harness",
-    default: true,
-}];
+const VARIANTS: &[Variant] = &[
+    Variant {
+        name: "default",
+        about: "keeps nothing: the cost of the harness",
+        default: true,
+        control: None,
+    },
+    Variant {
+        name: "locks",
+        about: "transactions that keep nothing: the cost of the harness",
+        default: true,
+        control: Some(Control::Locks),
+    },
+];
 
 impl Engine for Null {
     fn name(&self) -> &'static str {
@@ -47,13 +57,23 @@ struct Nothing {
     dataset: Dataset,
 }
 
-impl Database for Nothing {
-    fn session(&self) -> Result<Box<dyn Session + '_>> {
-        Ok(Box::new(Idle {
+impl Nothing {
+    fn idle(&self) -> Idle<'_> {
+        Idle {
             database: self,
             key: self.dataset.keys.first(),
             value: vec![0; self.values.value_bytes()],
-        }))
+        }
+    }
+}
+
+impl Database for Nothing {
+    fn session(&self) -> Result<Box<dyn Session + '_>> {
+        Ok(Box::new(self.idle()))
+    }
+
+    fn transactions(&self) -> Result<Box<dyn TransactionSession + '_>> {
+        Ok(Box::new(self.idle()))
     }
 
     fn flush(&self) -> Result<()> {
@@ -138,5 +158,33 @@ impl Session for Idle<'_> {
                 _ => return Ok(()),
             };
         }
+    }
+}
+
+impl TransactionSession for Idle<'_> {
+    fn begin(&mut self, begin: Begin) -> Result<()> {
+        std::hint::black_box(begin);
+        Ok(())
+    }
+
+    fn get(&mut self, key: &[u8], found: &mut dyn FnMut(&[u8])) -> Result<bool> {
+        Session::get(self, key, found)
+    }
+
+    fn get_for_update(&mut self, key: &[u8], found: &mut dyn FnMut(&[u8])) -> Result<bool> {
+        Session::get(self, key, found)
+    }
+
+    fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        std::hint::black_box((key, value));
+        Ok(())
+    }
+
+    fn commit(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    fn roll_back(&mut self) -> Result<()> {
+        Ok(())
     }
 }

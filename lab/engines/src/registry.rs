@@ -81,16 +81,19 @@ impl Registry {
         })
     }
 
-    /// What `text` names: `rocksdb` is its default variants, `rocksdb:direct` one, `rocksdb:all` every one.
-    pub fn choose(&self, text: &str) -> Result<Vec<Choice<'_>>> {
+    /// What `text` names, among the variants for transactions or among those without: `rocksdb` is its default variants,
+    /// `rocksdb:direct` one, `rocksdb:all` every one.
+    pub fn choose(&self, text: &str, transactions: bool) -> Result<Vec<Choice<'_>>> {
         let (name, variant) = match text.split_once(':') {
             Some((name, variant)) => (name, Some(variant)),
             None => (text, None),
         };
         let engine = self.engine(name)?;
-        let chosen: Vec<_> = engine
-            .variants()
-            .iter()
+        let offered = || {
+            let variants = engine.variants().iter();
+            variants.filter(|v| v.control.is_some() == transactions)
+        };
+        let chosen: Vec<_> = offered()
             .filter(|v| match variant {
                 None => v.default,
                 Some("all") => true,
@@ -99,12 +102,17 @@ impl Registry {
             .map(|variant| Choice { engine, variant })
             .collect();
         if chosen.is_empty() {
-            let names: Vec<_> = engine.variants().iter().map(|v| v.name).collect();
-            return Err(Error::usage(format!(
-                "{name} has no variant `{}`; it has {}",
-                variant.unwrap_or_default(),
-                names.join(", ")
-            )));
+            let names: Vec<_> = offered().map(|v| v.name).collect();
+            let kind = if transactions { " for transactions" } else { "" };
+            return Err(Error::usage(if names.is_empty() {
+                format!("{name} has no variant{kind}")
+            } else {
+                format!(
+                    "{name} has no variant `{}`{kind}; it has {}",
+                    variant.unwrap_or_default(),
+                    names.join(", ")
+                )
+            }));
         }
         Ok(chosen)
     }
@@ -119,7 +127,7 @@ mod tests {
         let registry = Registry::new(&Libraries::default());
         let names = |text| {
             registry
-                .choose(text)
+                .choose(text, false)
                 .map(|c| c.iter().map(|c| c.variant.name).collect::<Vec<_>>())
         };
         assert_eq!(names("rocksdb").unwrap(), ["buffered", "direct"]);
@@ -127,6 +135,26 @@ mod tests {
         assert!(names("rocksdb:all").unwrap().len() > 4);
         assert_eq!(names("dropin-rocksdb").unwrap(), ["buffered", "direct"]);
         assert_eq!(names("dropin-leveldb").unwrap(), ["default"]);
+        let transactions = |text| {
+            registry
+                .choose(text, true)
+                .map(|c| c.iter().map(|c| c.variant.name).collect::<Vec<_>>())
+        };
+        assert_eq!(transactions("esker").unwrap(), ["locks", "optimistic"]);
+        assert!(transactions("rocksdb:all").unwrap().contains(&"prepared-direct"));
+        assert!(
+            transactions("rocksdb:direct")
+                .unwrap_err()
+                .to_string()
+                .contains("it has committed")
+        );
+        assert!(
+            transactions("leveldb")
+                .unwrap_err()
+                .to_string()
+                .contains("no variant for transactions")
+        );
+        assert!(names("esker:locks").is_err());
         assert!(names("rocksdb:fast").unwrap_err().to_string().contains("direct"));
         assert!(names("oracle").unwrap_err().to_string().contains("leveldb"));
     }

@@ -8,17 +8,20 @@
 mod api;
 mod session;
 mod setup;
+mod transactions;
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use esker_lab_core::engine::{Database, Durability, Engine, OpenSettings, Session, Variant};
+use esker_lab_core::transaction::{Control, TransactionSession};
 use esker_lab_core::{Error, Result};
 
 use crate::capi::ErrorSlot;
 use crate::common::{Connection, WriteOptions};
 use crate::dylib::{DROPIN, Dylib, PEERS};
-use api::Api;
+use api::{Api, TransactionApi};
+use transactions::{Apis, TransactionDatabase};
 
 /// The engine.
 pub struct RocksDb {
@@ -27,7 +30,14 @@ pub struct RocksDb {
     made_by: &'static str,
     path: PathBuf,
     /// Lives as long as the process, like the library: an open database outlives the borrow of its engine.
-    api: OnceLock<Result<&'static Api>>,
+    functions: OnceLock<Result<Functions>>,
+}
+
+/// What was found in the library.
+#[derive(Clone)]
+struct Functions {
+    api: &'static Api,
+    transactions: Result<&'static TransactionApi>,
 }
 
 const VARIANTS: &[Variant] = &[
@@ -35,26 +45,79 @@ const VARIANTS: &[Variant] = &[
         name: "buffered",
         about: "today's defaults with the report's filters and blocks; files through the page cache",
         default: true,
+        control: None,
     },
     Variant {
         name: "direct",
         about: "the same with direct reads, flushes and compactions; most of the memory is block cache",
         default: true,
+        control: None,
     },
     Variant {
         name: "blob",
         about: "buffered, values in blob files with garbage collection",
         default: false,
+        control: None,
     },
     Variant {
         name: "blob-direct",
         about: "direct, values in blob files with garbage collection",
         default: false,
+        control: None,
     },
     Variant {
         name: "report",
         about: "the report's own flags, scaled: level 1 of 10 MB, triggers at 4, 8 and 12 files",
         default: false,
+        control: None,
+    },
+    Variant {
+        name: "committed",
+        about: "TransactionDB, write committed, 1024 stripes of locks; files as buffered",
+        default: true,
+        control: Some(Control::Locks),
+    },
+    Variant {
+        name: "committed-direct",
+        about: "the same, files as direct",
+        default: true,
+        control: Some(Control::Locks),
+    },
+    Variant {
+        name: "prepared",
+        about: "TransactionDB, write prepared, 1024 stripes; files as buffered",
+        default: true,
+        control: Some(Control::Locks),
+    },
+    Variant {
+        name: "prepared-direct",
+        about: "the same, files as direct",
+        default: false,
+        control: Some(Control::Locks),
+    },
+    Variant {
+        name: "per-key",
+        about: "as committed, with the lock manager that has a queue for each key",
+        default: true,
+        control: Some(Control::Locks),
+    },
+    Variant {
+        name: "per-key-direct",
+        about: "the same, files as direct",
+        default: false,
+        control: Some(Control::Locks),
+    },
+    Variant {
+        name: "optimistic",
+        about: "OptimisticTransactionDB; files as buffered",
+        default: true,
+        control: Some(Control::Optimistic),
+    },
+    Variant {
+        name: "optimistic-direct",
+        about: "the same, files as direct",
+        default: true,
+        control: Some(Control::Optimistic),
     },
 ];
 
@@ -63,11 +126,13 @@ const DROPIN_VARIANTS: &[Variant] = &[
         name: "buffered",
         about: "Esker behind RocksDB's interface, told the same as RocksDB; files through the page cache",
         default: true,
+        control: None,
     },
     Variant {
         name: "direct",
         about: "the same with direct reads, flushes and compactions; most of the memory is block cache",
         default: true,
+        control: None,
     },
 ];
 
@@ -79,7 +144,7 @@ impl RocksDb {
             variants: VARIANTS,
             made_by: PEERS,
             path: path.to_owned(),
-            api: OnceLock::new(),
+            functions: OnceLock::new(),
         }
     }
 
@@ -93,13 +158,21 @@ impl RocksDb {
         }
     }
 
-    fn api(&self) -> Result<&'static Api> {
-        self.api
+    fn functions(&self) -> Result<Functions> {
+        self.functions
             .get_or_init(|| {
                 let library = Dylib::open(&self.path, self.made_by, &|_| false)?;
-                Ok(Box::leak(Box::new(Api::load(&library, "rocksdb_")?)) as &Api)
+                let transactions = TransactionApi::load(&library, "rocksdb_");
+                Ok(Functions {
+                    api: Box::leak(Box::new(Api::load(&library, "rocksdb_")?)),
+                    transactions: transactions.map(|api| Box::leak(Box::new(api)) as &TransactionApi),
+                })
             })
             .clone()
+    }
+
+    fn api(&self) -> Result<&'static Api> {
+        Ok(self.functions()?.api)
     }
 }
 
@@ -147,12 +220,35 @@ impl Engine for RocksDb {
     }
 
     fn open(&self, dir: &Path, variant: &str, settings: &OpenSettings) -> Result<Box<dyn Database>> {
-        let api = self.api()?;
+        let functions = self.functions()?;
+        let api = functions.api;
         let setup = setup::Setup::new(api, variant, settings);
-        // SAFETY: the options are complete and outlive the connection (`setup` is dropped after it).
-        let connection = unsafe { Connection::open(&api.base, setup.options(), dir)? };
+        let mut applied = setup.applied().to_vec();
+        let control = self
+            .variants
+            .iter()
+            .find(|v| v.name == variant)
+            .and_then(|v| v.control);
+        // SAFETY: the options are complete and outlive what is opened (`setup` is dropped after it).
+        let (connection, transactions) = unsafe {
+            match control.filter(|_| settings.transactions) {
+                None => (Connection::open(&api.base, setup.options(), dir)?, None),
+                Some(control) => {
+                    let apis = Apis {
+                        plain: api,
+                        transactions: functions.transactions?,
+                    };
+                    let options = setup.options();
+                    let (database, connection) =
+                        TransactionDatabase::open(apis, control, variant, options, dir, &mut applied)?;
+                    (connection, Some(database))
+                }
+            }
+        };
         Ok(Box::new(Open {
             connection,
+            transactions,
+            applied,
             writes: Writes::new(api),
             api,
             setup,
@@ -191,6 +287,9 @@ impl Writes {
 /// Fields are dropped in this order: the database before what it was opened with.
 struct Open {
     connection: Connection,
+    /// What lends the connection, if it is not the database itself.
+    transactions: Option<TransactionDatabase>,
+    applied: Vec<(String, String)>,
     writes: Writes,
     api: &'static Api,
     setup: setup::Setup,
@@ -204,6 +303,23 @@ unsafe impl Sync for Open {}
 impl Database for Open {
     fn session(&self) -> Result<Box<dyn Session + '_>> {
         Ok(Box::new(session::Worker::new(self)))
+    }
+
+    fn transactions(&self) -> Result<Box<dyn TransactionSession + '_>> {
+        match &self.transactions {
+            Some(database) => Ok(database.session(&self.writes)),
+            None => Err(Error::unsupported("the database was opened without transactions")),
+        }
+    }
+
+    fn syncs_per_write(&self) -> Option<f64> {
+        let stats = self.stats();
+        let line = stats.lines().find(|line| line.starts_with("Cumulative WAL:"))?;
+        let (before, _) = line.split_once(" writes per sync")?;
+        let writes: f64 = before.rsplit(' ').next()?.parse().ok()?;
+        // Without a sync the library divides by one.
+        let none = line.contains(" 0 syncs");
+        Some(if none || writes <= 0.0 { 0.0 } else { 1.0 / writes })
     }
 
     fn flush(&self) -> Result<()> {
@@ -239,7 +355,7 @@ impl Database for Open {
     }
 
     fn applied(&self) -> Vec<(String, String)> {
-        self.setup.applied().to_vec()
+        self.applied.clone()
     }
 
     fn close(self: Box<Self>) -> Result<()> {

@@ -253,6 +253,7 @@ const VARIANTS: &[Variant] = &[Variant {
     name: "default",
     about: "broken",
     default: true,
+    control: None,
 }];
 
 impl Engine for Broken {

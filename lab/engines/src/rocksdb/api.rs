@@ -97,3 +97,42 @@ c_functions! {
         readoptions_set_readahead_size(Ptr, usize);
     }
 }
+
+c_functions! {
+    /// The functions of transactions, in a table of their own: a replacement may have none of them.
+    TransactionApi;
+    required {
+        transactiondb_options_create() -> Ptr;
+        transactiondb_options_destroy(Ptr);
+        transactiondb_open(Ptr, Ptr, *const c_char, *mut *mut c_char) -> Ptr;
+        transactiondb_close(Ptr);
+        transactiondb_get_base_db(Ptr) -> Ptr;
+        transactiondb_close_base_db(Ptr);
+        optimistictransactiondb_open(Ptr, *const c_char, *mut *mut c_char) -> Ptr;
+        optimistictransactiondb_close(Ptr);
+        optimistictransactiondb_get_base_db(Ptr) -> Ptr;
+        optimistictransactiondb_close_base_db(Ptr);
+        transaction_options_create() -> Ptr;
+        transaction_options_destroy(Ptr);
+        transaction_options_set_set_snapshot(Ptr, c_uchar);
+        transaction_begin(Ptr, Ptr, Ptr, Ptr) -> Ptr;
+        optimistictransaction_options_create() -> Ptr;
+        optimistictransaction_options_destroy(Ptr);
+        optimistictransaction_options_set_set_snapshot(Ptr, c_uchar);
+        optimistictransaction_begin(Ptr, Ptr, Ptr, Ptr) -> Ptr;
+        transaction_get_pinned(Ptr, Ptr, *const c_char, usize, *mut *mut c_char) -> Ptr;
+        transaction_get_pinned_for_update(Ptr, Ptr, *const c_char, usize, c_uchar, *mut *mut c_char) -> Ptr;
+        transaction_put(Ptr, *const c_char, usize, *const c_char, usize, *mut *mut c_char);
+        transaction_commit(Ptr, *mut *mut c_char);
+        transaction_rollback(Ptr, *mut *mut c_char);
+        transaction_destroy(Ptr);
+        transaction_get_snapshot(Ptr) -> Ptr;
+        readoptions_set_snapshot(Ptr, Ptr);
+    }
+    optional {
+        transactiondb_options_set_num_stripes(Ptr, usize);
+        transactiondb_options_set_write_policy(Ptr, c_int);
+        transactiondb_options_set_use_per_key_point_lock_mgr(Ptr, c_uchar);
+        transaction_options_set_deadlock_detect(Ptr, c_uchar);
+    }
+}

@@ -21,16 +21,10 @@ pub(super) struct Worker<'a> {
 impl<'a> Worker<'a> {
     pub(super) fn new(open: &'a Open) -> Self {
         let api = open.api;
-        let (read, scan) = (ReadOptions::new(&api.base), ReadOptions::new(&api.base));
-        // SAFETY: options of our own.
-        unsafe {
-            if let Some(set) = api.readoptions_set_verify_checksums {
-                set(read.raw(), 1);
-                set(scan.raw(), 1);
-            }
-            if let Some(set) = api.readoptions_set_readahead_size {
-                set(scan.raw(), open.setup.readahead_bytes());
-            }
+        let (read, scan) = (verified(api), verified(api));
+        if let Some(set) = api.readoptions_set_readahead_size {
+            // SAFETY: options of our own.
+            unsafe { set(scan.raw(), open.setup.readahead_bytes()) };
         }
         Worker {
             api,
@@ -42,10 +36,39 @@ impl<'a> Worker<'a> {
     }
 }
 
+/// Options of reads that verify checksums.
+pub(super) fn verified(api: &'static Api) -> ReadOptions {
+    let options = ReadOptions::new(&api.base);
+    if let Some(set) = api.readoptions_set_verify_checksums {
+        // SAFETY: options of our own.
+        unsafe { set(options.raw(), 1) };
+    }
+    options
+}
+
 /// A pinned value, released when it goes out of scope (also when the caller's check panics).
-struct Pinned {
+pub(super) struct Pinned {
     api: &'static Api,
     slice: Ptr,
+}
+
+impl Pinned {
+    /// `None` of a null.
+    ///
+    /// # Safety
+    /// `slice` is null, or a pinned value of the library that is ours from now on.
+    pub(super) unsafe fn new(api: &'static Api, slice: Ptr) -> Option<Pinned> {
+        (!slice.is_null()).then_some(Pinned { api, slice })
+    }
+
+    pub(super) fn value(&self) -> &[u8] {
+        let mut length = 0;
+        // SAFETY: the value stays as it is until it is destroyed, which `self` outlives.
+        unsafe {
+            let value: *const c_char = (self.api.pinnableslice_value)(self.slice, &raw mut length);
+            bytes(value, length)
+        }
+    }
 }
 
 impl Drop for Pinned {
@@ -68,8 +91,8 @@ impl Session for Worker<'_> {
 
     fn get(&mut self, key: &[u8], found: &mut dyn FnMut(&[u8])) -> Result<bool> {
         let mut error = ErrorSlot::new();
-        // SAFETY: the key is readable for the length given; the slice, if any, is ours until destroyed.
-        unsafe {
+        // SAFETY: the key is readable for the length given; the slice, if any, is ours.
+        let pinned = unsafe {
             let slice = (self.api.get_pinned)(
                 self.open.connection.raw(),
                 self.read.raw(),
@@ -77,14 +100,13 @@ impl Session for Worker<'_> {
                 key.len(),
                 error.out(),
             );
-            let pinned = (!slice.is_null()).then_some(Pinned { api: self.api, slice });
-            error.check("get", self.api.free)?;
-            let Some(pinned) = pinned else { return Ok(false) };
-            let mut length = 0;
-            let value: *const c_char = (self.api.pinnableslice_value)(pinned.slice, &raw mut length);
-            found(bytes(value, length));
+            Pinned::new(self.api, slice)
+        };
+        error.check("get", self.api.free)?;
+        if let Some(pinned) = &pinned {
+            found(pinned.value());
         }
-        Ok(true)
+        Ok(pinned.is_some())
     }
 
     fn delete(&mut self, key: &[u8], durability: Durability) -> Result<()> {

@@ -101,6 +101,7 @@ impl<'a> Runner<'a> {
             compression: self.spec.compression,
             dataset: self.spec.dataset(),
             merge_operator,
+            transactions: false,
         };
         self.engine.open(&self.context.dir, self.variant, &settings)
     }
