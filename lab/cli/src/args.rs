@@ -7,7 +7,7 @@ use esker_lab_core::data::KEY_BYTES_MIN;
 use esker_lab_core::engine::Compression;
 use esker_lab_core::size;
 use esker_lab_engines::Libraries;
-use esker_lab_workloads::Scale;
+use esker_lab_workloads::{Scale, Suite};
 
 /// Runs the published reports on this engine and its peers, and shows the result.
 #[derive(Parser)]
@@ -15,6 +15,7 @@ use esker_lab_workloads::Scale;
 #[command(after_help = "Examples:\n  \
     esker-lab run flash --engines rocksdb,leveldb --scale smoke\n  \
     esker-lab run flash --only overwrite --memory 1GiB --repeat 3\n  \
+    esker-lab run txn --engines esker,rocksdb --only put,update,hot\n  \
     esker-lab report results/ -o report/index.html\n\n\
     `make peers` fetches the libraries of RocksDB and LevelDB; `esker-lab engines` shows what can run.")]
 pub struct Cli {
@@ -44,18 +45,29 @@ pub enum Command {
 }
 
 #[derive(Clone, Copy, ValueEnum)]
-pub enum Suite {
+pub enum SuiteArg {
     /// Report 004: bulk loads, overwrites and reads on flash storage, in db_bench's terms
     Flash,
+    /// Transactions with locks and optimistic ones: commits beside plain puts, group commit, hot rows, snapshots
+    Txn,
+}
+
+impl From<SuiteArg> for Suite {
+    fn from(suite: SuiteArg) -> Suite {
+        match suite {
+            SuiteArg::Flash => Suite::Flash,
+            SuiteArg::Txn => Suite::Txn,
+        }
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, ValueEnum)]
 pub enum ScaleArg {
     /// Seconds; shows that everything works
     Smoke,
-    /// Minutes; 2.5 million rows (2 GB) under 512 MiB of memory
+    /// Minutes; 2.5 million rows (2 GB) under 512 MiB of memory (txn: a million rows of 110 bytes)
     Small,
-    /// Hours; the report's ratio of data to memory
+    /// Hours; the report's ratio of data to memory (txn: ten million rows)
     Report,
 }
 
@@ -108,13 +120,14 @@ fn compression(text: &str) -> Result<Compression, String> {
 pub struct RunArgs {
     /// Which report
     #[arg(value_enum)]
-    pub suite: Suite,
+    pub suite: SuiteArg,
 
     /// Engines, comma-separated: `rocksdb` (its default variants), `rocksdb:direct` (one), `rocksdb:all`
-    #[arg(long, value_delimiter = ',', default_value = "esker,rocksdb,leveldb")]
+    /// [default: esker,rocksdb and, in flash, leveldb]
+    #[arg(long, value_delimiter = ',')]
     pub engines: Vec<String>,
 
-    /// Also Esker through its drop-in libraries (`make dropin`), engines dropin-rocksdb and dropin-leveldb, beside
+    /// In flash: also Esker through its drop-in libraries (`make dropin`), engines dropin-rocksdb and dropin-leveldb, beside
     /// esker:default and esker:buffered, which show what the libraries cost
     #[arg(long)]
     pub dropin: bool,
@@ -123,7 +136,7 @@ pub struct RunArgs {
     #[arg(long, value_enum, default_value = "small")]
     pub scale: ScaleArg,
 
-    /// Tests to run, comma-separated, or `all` [default: the report's five]
+    /// Tests to run, comma-separated, or `all` [default: in flash the report's five, in txn all]
     #[arg(long, value_delimiter = ',', value_name = "TESTS")]
     pub only: Vec<String>,
 
@@ -143,11 +156,11 @@ pub struct RunArgs {
     #[arg(long, default_value_t = KEY_BYTES_MIN)]
     pub key_bytes: usize,
 
-    /// Length of values, in bytes
-    #[arg(long, default_value_t = 800)]
-    pub value_bytes: usize,
+    /// Length of values, in bytes [default: 800, in txn 100]
+    #[arg(long)]
+    pub value_bytes: Option<usize>,
 
-    /// Length of the read tests, in seconds [default: by scale]
+    /// Length of the read tests and of those of transactions, in seconds [default: by scale]
     #[arg(long)]
     pub seconds: Option<f64>,
 
@@ -159,9 +172,9 @@ pub struct RunArgs {
     #[arg(long, default_value_t = 2.0)]
     pub passes: f64,
 
-    /// Threads of the tests that take several
-    #[arg(long, default_value_t = 32)]
-    pub threads: usize,
+    /// Threads of the tests that take several [default: 32, in txn by test]
+    #[arg(long)]
+    pub threads: Option<usize>,
 
     /// Rows a second of readwhilewriting-paced's writer
     #[arg(long, default_value_t = 10_000.0)]

@@ -9,6 +9,7 @@ mod engines;
 mod interrupt;
 mod jobs;
 mod limits;
+mod plan;
 mod run;
 mod show;
 mod table;

@@ -5,18 +5,17 @@ use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use esker_lab_core::cgroup::Group;
-use esker_lab_core::data::KEY_BYTES_MIN;
 use esker_lab_core::engine::Compression;
 use esker_lab_core::machine::Machine;
-use esker_lab_core::schema::{Row, Run, SCHEMA, Settings};
+use esker_lab_core::schema::{Row, Run, SCHEMA};
 use esker_lab_core::{Error, Result, figures, size};
 use esker_lab_engines::Registry;
 use esker_lab_engines::registry::Choice;
-use esker_lab_workloads::flash::{self, TESTS, Test};
-use esker_lab_workloads::{Scale, Spec};
+use esker_lab_workloads::{Spec, Suite};
 
 use crate::args::{ReportArgs, RunArgs, ScaleArg};
 use crate::jobs::{self, Allocator};
+use crate::plan::{self, scale_name};
 use crate::show::Show;
 use crate::worker::{Job, Message};
 use crate::{interrupt, limits, table};
@@ -25,81 +24,6 @@ fn unix_seconds() -> u64 {
     SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .map_or(0, |d| d.as_secs())
-}
-
-fn tests(args: &RunArgs) -> Result<Vec<&'static Test>> {
-    match args.only.as_slice() {
-        [] => Ok(TESTS.iter().filter(|t| t.default).collect()),
-        [all] if all == "all" => Ok(TESTS.iter().collect()),
-        names => names.iter().map(|name| flash::test(name)).collect(),
-    }
-}
-
-/// The numbers of this run; each test's specification differs only in its name.
-fn spec(args: &RunArgs) -> Result<Spec> {
-    let sizes = Scale::from(args.scale).sizes(args.key_bytes.saturating_add(args.value_bytes), args.memory);
-    let spec = Spec {
-        test: String::new(),
-        rows: args.rows.unwrap_or(sizes.rows),
-        key_bytes: args.key_bytes,
-        value_bytes: args.value_bytes,
-        compressibility: 0.5,
-        seed: args.seed,
-        threads: args.threads,
-        seconds: args.seconds.unwrap_or(sizes.seconds),
-        passes: args.passes,
-        cap_seconds: args.cap.unwrap_or(sizes.cap_seconds),
-        writes_per_s: args.writes_per_s,
-        memory_bytes: sizes.memory_bytes,
-        compression: args.compression,
-        interval_s: sizes.interval_s,
-        idle_poll_s: sizes.idle_poll_s,
-    };
-    spec.validate()?;
-    Ok(spec)
-}
-
-fn scale_name(scale: ScaleArg) -> &'static str {
-    match scale {
-        ScaleArg::Smoke => "smoke",
-        ScaleArg::Small => "small",
-        ScaleArg::Report => "report",
-    }
-}
-
-/// The command that measures one row again.
-fn rerun(args: &RunArgs, spec: &Spec, choice: &Choice<'_>) -> String {
-    let mut command = format!(
-        "esker-lab run flash --engines {}:{} --only {} --scale {} --rows {} --memory {}MiB --seconds {} --cap {} \
-         --threads {} --compression {} --seed {}",
-        choice.engine.name(),
-        choice.variant.name,
-        spec.test,
-        scale_name(args.scale),
-        spec.rows,
-        spec.memory_bytes >> 20,
-        spec.seconds,
-        spec.cap_seconds,
-        spec.threads,
-        spec.compression.name(),
-        spec.seed,
-    );
-    if spec.key_bytes != KEY_BYTES_MIN {
-        command.push_str(&format!(" --key-bytes {}", spec.key_bytes));
-    }
-    if spec.value_bytes != 800 {
-        command.push_str(&format!(" --value-bytes {}", spec.value_bytes));
-    }
-    if spec.passes != 2.0 {
-        command.push_str(&format!(" --passes {}", spec.passes));
-    }
-    if spec.test == "readwhilewriting-paced" {
-        command.push_str(&format!(" --writes-per-s {}", spec.writes_per_s));
-    }
-    if args.no_limit {
-        command.push_str(" --no-limit");
-    }
-    command
 }
 
 /// A run under way.
@@ -204,7 +128,7 @@ impl Session<'_> {
         }
         row.repeat = repeat;
         row.memory_limit_bytes = limit;
-        row.rerun = rerun(self.args, spec, choice);
+        row.rerun = plan::rerun(self.args, spec, choice);
         row.engine_settings
             .push(("allocator".into(), self.allocator.name()));
         show.done(&outcome(&row));
@@ -257,21 +181,6 @@ fn check_space(dir: &Path, spec: &Spec) -> Result<()> {
     }
 }
 
-fn settings(args: &RunArgs, spec: &Spec) -> Settings {
-    Settings {
-        suite: "flash".into(),
-        scale: scale_name(args.scale).into(),
-        rows: spec.rows,
-        key_bytes: spec.key_bytes,
-        value_bytes: spec.value_bytes,
-        compressibility: spec.compressibility,
-        memory_bytes: spec.memory_bytes,
-        seed: spec.seed,
-        compression: spec.compression.name().into(),
-        repeat: args.repeat,
-    }
-}
-
 /// What `--dropin` adds where it is not chosen already: the engine set up in the ways that the libraries' figures are
 /// compared with, and the libraries.
 const DROPIN: [&str; 4] = [
@@ -284,12 +193,19 @@ const DROPIN: [&str; 4] = [
 /// Engines that can run here, each way once; what can't is noted. Fails if none can.
 fn choices<'a>(registry: &'a Registry, session: &mut Session<'_>) -> Result<Vec<Choice<'a>>> {
     let mut choices: Vec<Choice<'a>> = Vec::new();
+    let suite = Suite::from(session.args.suite);
     let mut names: Vec<&str> = session.args.engines.iter().map(|name| name.trim()).collect();
+    if names.is_empty() {
+        names.extend(suite.engines());
+    }
+    if session.args.dropin && suite.has_transactions() {
+        return Err(Error::usage("the drop-in libraries run in flash, not in txn"));
+    }
     if session.args.dropin {
         names.extend(DROPIN);
     }
     for name in names {
-        let chosen = registry.choose(name, false)?;
+        let chosen = registry.choose(name, suite.has_transactions())?;
         match chosen.first().map(|c| c.engine.version()) {
             Some(Err(error)) => session.note(format!("{name} can't run here: {error}")),
             _ => {
@@ -310,11 +226,15 @@ fn choices<'a>(registry: &'a Registry, session: &mut Session<'_>) -> Result<Vec<
 }
 
 pub fn run(args: &RunArgs) -> Result<ExitCode> {
-    let tests = tests(args)?;
-    let base = spec(args)?;
+    let tests = plan::tests(args)?;
+    let specs = tests.iter().map(|test| plan::spec(args, test));
+    let specs = specs.collect::<Result<Vec<Spec>>>()?;
+    let base = specs
+        .first()
+        .ok_or_else(|| Error::usage("no test was asked for"))?;
     let registry = Registry::new(&args.libraries.libraries());
     std::fs::create_dir_all(&args.dir).map_err(|e| Error::io(args.dir.display(), &e))?;
-    check_space(&args.dir, &base)?;
+    check_space(&args.dir, base)?;
     let started = unix_seconds();
     let mut session = Session {
         args,
@@ -329,7 +249,7 @@ pub fn run(args: &RunArgs) -> Result<ExitCode> {
                 .collect::<Vec<_>>()
                 .join(" "),
             machine: Machine::look(&args.dir),
-            settings: settings(args, &base),
+            settings: plan::settings(args, base),
             ..Run::default()
         },
         unlimited: false,
@@ -355,24 +275,20 @@ pub fn run(args: &RunArgs) -> Result<ExitCode> {
         };
         session.run.limits = Some(limits::measure(&args.dir, bytes, seconds)?);
     }
-    let json = args
-        .json
-        .clone()
-        .unwrap_or_else(|| PathBuf::from(format!("results/flash-{}-{started}.json", scale_name(args.scale))));
-    let count = tests.len() * choices.len() * args.repeat as usize;
+    let json = args.json.clone().unwrap_or_else(|| {
+        let (suite, scale) = (base.suite.name(), scale_name(args.scale));
+        PathBuf::from(format!("results/{suite}-{scale}-{started}.json"))
+    });
+    let count = specs.len() * choices.len() * args.repeat as usize;
     let mut number = 0;
-    'all: for test in &tests {
-        let spec = Spec {
-            test: test.name.into(),
-            ..base.clone()
-        };
+    'all: for spec in &specs {
         for repeat in 1..=args.repeat {
             for choice in &choices {
                 if interrupt::stopped() {
                     break 'all;
                 }
                 number += 1;
-                session.job(choice, &spec, repeat, number, count)?;
+                session.job(choice, spec, repeat, number, count)?;
                 // After every row, so that nothing that took an hour is lost.
                 session.run.partial = true;
                 session.run.write(&json)?;
@@ -389,8 +305,16 @@ pub fn run(args: &RunArgs) -> Result<ExitCode> {
 
 /// Prints the table and says where the results are.
 fn finish(run: &Run, args: &RunArgs, json: &Path) -> Result<ExitCode> {
-    println!("\n{}", table::results(run));
-    print!("{}", table::dropin(run));
+    if run.settings.suite == Suite::Txn.name() {
+        println!(
+            "\n{}\n{}",
+            table::transactions::results(run),
+            table::transactions::LEGEND
+        );
+    } else {
+        println!("\n{}", table::results(run));
+        print!("{}", table::dropin(run));
+    }
     if run.rows.iter().any(|r| r.capped || r.partial) {
         println!("* ended by the time cap or by the user; the rate is of the time measured");
     }
@@ -473,31 +397,6 @@ mod tests {
         match Cli::try_parse_from(command.split_whitespace()).map(|cli| cli.command) {
             Ok(Command::Run(args)) => args,
             _ => panic!("{command}"),
-        }
-    }
-
-    #[test]
-    fn the_command_of_a_row_gives_the_same_specification() {
-        let registry = Registry::new(&Default::default());
-        let choice = registry.choose("memory", false).unwrap()[0];
-        for test in ["overwrite", "readwhilewriting-paced"] {
-            let args = arguments(
-                "esker-lab run flash --scale smoke --key-bytes 16 --value-bytes 100 --passes 3.5 --writes-per-s 77 \
-                 --rows 1234 --seed 9 --threads 3 --compression lz4 --seconds 2.5 --cap 7 --memory 96MiB",
-            );
-            let wanted = Spec {
-                test: test.into(),
-                ..spec(&args).unwrap()
-            };
-            let again = arguments(&rerun(&args, &wanted, &choice));
-            assert_eq!(again.only, [test]);
-            let mut found = spec(&again).unwrap();
-            found.test = test.into();
-            if test == "overwrite" {
-                // No writer keeps to a rate there.
-                found.writes_per_s = wanted.writes_per_s;
-            }
-            assert_eq!(found, wanted);
         }
     }
 

@@ -1,5 +1,7 @@
 //! Results as aligned text.
 
+pub mod transactions;
+
 use esker_lab_core::figures::{count, micros, three_digits};
 use esker_lab_core::schema::{Row, Run};
 use esker_lab_core::summary::{self, Line};
@@ -65,6 +67,13 @@ fn plus_minus(line: &Line<'_>, figure: fn(&Row) -> f64) -> String {
         .map_or("-".into(), |s| format!("{:.0}%", s * 100.0))
 }
 
+/// Throughput over the baseline's.
+fn to_baseline(line: &Line<'_>) -> String {
+    let best = if line.is_baseline { " best" } else { "" };
+    line.ratio
+        .map_or("-".into(), |(ratio, _)| format!("{}x{best}", three_digits(ratio)))
+}
+
 /// A mixed workload's writer: the first columns of the run's table, under the readers'.
 fn writer(line: &Line<'_>) -> Option<Vec<String>> {
     let rows_per_s = line.writes_per_s()?;
@@ -127,13 +136,7 @@ pub fn results(run: &Run) -> String {
         cells.extend([
             format!("{}{mark}{failed}", count(ops_per_s)),
             plus_minus(&line, |r| r.ops_per_s),
-            line.ratio.map_or("-".into(), |(ratio, _)| {
-                format!(
-                    "{}x{}",
-                    three_digits(ratio),
-                    if line.is_baseline { " best" } else { "" }
-                )
-            }),
+            to_baseline(&line),
             or_dash(line.median(|r| r.p99_us), micros),
             or_dash(line.median(|r| r.slowest_interval_ratio), |v| format!("{v:.2}")),
             or_dash(line.median(|r| r.cpu_us_per_op_settled), three_digits),

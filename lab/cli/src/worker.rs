@@ -11,7 +11,7 @@ use esker_lab_core::error::Kind;
 use esker_lab_core::schema::Row;
 use esker_lab_core::{Error, Result, cgroup};
 use esker_lab_engines::{Libraries, Registry};
-use esker_lab_workloads::{Context, Load, Progress, Spec, flash};
+use esker_lab_workloads::{Context, Load, Progress, Spec, suite};
 use serde::{Deserialize, Serialize};
 
 use crate::interrupt;
@@ -132,9 +132,9 @@ fn run(out: &Mutex<std::io::Stdout>) -> Result<Option<Message>> {
     };
     let engine = registry.engine(&job.engine)?;
     if let Some(load) = job.load {
-        return flash::load(engine, &job.variant, &job.spec, &context, load).map(|()| None);
+        return suite::load(engine, &job.variant, &job.spec, &context, load).map(|()| None);
     }
-    flash::run(engine, &job.variant, &job.spec, &context).map(|row| Some(Message::Row(Box::new(row))))
+    suite::run(engine, &job.variant, &job.spec, &context).map(|row| Some(Message::Row(Box::new(row))))
 }
 
 /// Runs the job on standard input. One that is only `loading` answers by its exit code and standard error.

@@ -6,36 +6,26 @@
 //! all writes. Any error, missing key or wrong byte makes the row a failed one.
 
 mod bulk;
-mod client;
-mod common;
 mod mixed;
 mod read;
 mod write;
 
-use esker_lab_core::engine::Engine;
-use esker_lab_core::error::Kind;
-use esker_lab_core::schema::Row;
-use esker_lab_core::{Error, Result};
+use crate::suite::Test;
 
-use crate::{Context, Load, Spec};
-use common::Runner;
-
-/// One of db_bench's tests.
-#[derive(Clone, Copy, Debug)]
-pub struct Test {
-    /// Its name, on the command line and in results.
-    pub name: &'static str,
-    /// One line about it.
-    pub about: &'static str,
-    /// One of the report's five, which run when nothing else is asked for.
-    pub default: bool,
-    run: fn(&mut Runner<'_>) -> Result<()>,
-}
+/// The report's threads.
+const THREADS: usize = 32;
 
 macro_rules! tests {
     ($($name:literal, $default:literal, $run:expr, $about:literal;)*) => {
         /// Every test, the report's five first and in its order.
-        pub const TESTS: &[Test] = &[$(Test { name: $name, about: $about, default: $default, run: $run }),*];
+        pub(crate) const TESTS: &[Test] = &[$(Test {
+            name: $name,
+            about: $about,
+            default: $default,
+            threads: THREADS,
+            transactions: false,
+            run: $run,
+        }),*];
     };
 }
 
@@ -72,57 +62,4 @@ tests! {
         "all rows in ascending order, one thread";
     "readreverse", false, read::reverse,
         "all rows in descending order, one thread";
-}
-
-/// The test called `name`.
-pub fn test(name: &str) -> Result<&'static Test> {
-    TESTS.iter().find(|t| t.name == name).ok_or_else(|| {
-        let names: Vec<_> = TESTS.iter().map(|t| t.name).collect();
-        Error::usage(format!(
-            "there is no test `{name}`; there are {}",
-            names.join(", ")
-        ))
-    })
-}
-
-/// Only loads, for a test that another process will run on the same folder.
-pub fn load(
-    engine: &dyn Engine,
-    variant: &str,
-    spec: &Spec,
-    context: &Context<'_>,
-    load: Load,
-) -> Result<()> {
-    spec.validate()?;
-    Runner::new(engine, variant, spec, context)?.load(load)
-}
-
-/// Runs the test that `spec` names on one engine. What goes wrong is in the row; `Err` only says that there is no row,
-/// because the engine can't do this or the user stopped it before anything was measured.
-pub fn run(engine: &dyn Engine, variant: &str, spec: &Spec, context: &Context<'_>) -> Result<Row> {
-    spec.validate()?;
-    let test = test(&spec.test)?;
-    let mut runner = Runner::new(engine, variant, spec, context)?;
-    let result = (test.run)(&mut runner);
-    let mut row = runner.finish();
-    match result {
-        Ok(()) if row.partial && row.ops == 0 => {
-            return Err(Error::new(Kind::Stopped, "stopped before anything was measured"));
-        }
-        Ok(()) => {}
-        Err(error) if matches!(error.kind(), Kind::Unsupported | Kind::Missing | Kind::Usage) => {
-            return Err(error);
-        }
-        Err(error) if error.kind() == Kind::Stopped => {
-            if row.ops == 0 {
-                return Err(error);
-            }
-            row.partial = true;
-        }
-        Err(error) => {
-            row.errors += 1;
-            row.error_messages.push(error.to_string());
-        }
-    }
-    Ok(row)
 }

@@ -5,6 +5,8 @@ use esker_lab_core::engine::Compression;
 use esker_lab_core::{Error, Result};
 use serde::{Deserialize, Serialize};
 
+use crate::Suite;
+
 /// How large a run is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -20,6 +22,8 @@ pub enum Scale {
 /// One test, with every number resolved.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Spec {
+    /// The report.
+    pub suite: Suite,
     /// The test's name.
     pub test: String,
     /// Rows of the loaded database.
@@ -75,7 +79,24 @@ const REPORT_RATIO: f64 = 800.0 / 144.0;
 impl Scale {
     /// The numbers for rows of `row_bytes` bytes of key and value; `memory_bytes` is the memory limit if the user gave
     /// one.
-    pub fn sizes(self, row_bytes: usize, memory_bytes: Option<u64>) -> Sizes {
+    pub fn sizes(self, suite: Suite, row_bytes: usize, memory_bytes: Option<u64>) -> Sizes {
+        let sizes = self.flash_sizes(row_bytes, memory_bytes);
+        match suite {
+            Suite::Flash => sizes,
+            // What transactions cost shows where rows are in memory.
+            Suite::Txn => Sizes {
+                rows: match self {
+                    Scale::Smoke => sizes.rows,
+                    Scale::Small => 1_000_000,
+                    Scale::Report => 10_000_000,
+                },
+                seconds: sizes.seconds.min(60.0),
+                ..sizes
+            },
+        }
+    }
+
+    fn flash_sizes(self, row_bytes: usize, memory_bytes: Option<u64>) -> Sizes {
         match self {
             Scale::Smoke => Sizes {
                 rows: 25_000,
@@ -167,6 +188,12 @@ impl Spec {
                 return refuse(format!("{what} must be above zero, not {value}"));
             }
         }
+        if self.suite.has_transactions() && self.rows < self.threads as u64 {
+            return refuse(format!(
+                "{} threads, each with rows of its own, and {} rows",
+                self.threads, self.rows
+            ));
+        }
         if self.memory_bytes < 32 << 20 {
             return refuse("engines need at least 32 MiB of memory".to_owned());
         }
@@ -180,9 +207,14 @@ mod tests {
 
     #[test]
     fn report_scale_keeps_the_ratio_of_data_to_memory() {
-        let sizes = Scale::Report.sizes(810, Some(144 << 30));
+        let sizes = Scale::Report.sizes(Suite::Flash, 810, Some(144 << 30));
         let data = sizes.rows as f64 * 810.0;
         assert!((data / (800.0 * f64::from(1 << 30)) - 1.0).abs() < 0.001);
-        assert_eq!(Scale::Small.sizes(810, None).memory_bytes, 512 << 20);
+        let transactions = Scale::Report.sizes(Suite::Txn, 110, None);
+        assert!(transactions.rows * 110 < transactions.memory_bytes / 2);
+        assert_eq!(
+            Scale::Small.sizes(Suite::Flash, 810, None).memory_bytes,
+            512 << 20
+        );
     }
 }

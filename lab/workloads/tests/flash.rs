@@ -13,11 +13,13 @@ use esker_lab_core::error::Kind;
 use esker_lab_core::schema::Row;
 use esker_lab_core::{Error, Result};
 use esker_lab_engines::{memory::Memory, null::Null};
-use esker_lab_workloads::flash::{self, TESTS};
-use esker_lab_workloads::{Context, Spec};
+use esker_lab_workloads::{Context, Spec, Suite, Test, suite};
+
+const TESTS: fn() -> &'static [Test] = || Suite::Flash.tests();
 
 fn spec(test: &str) -> Spec {
     Spec {
+        suite: Suite::Flash,
         test: test.into(),
         rows: 3_000,
         key_bytes: 10,
@@ -45,7 +47,7 @@ fn run_stoppable(engine: &dyn Engine, spec: &Spec, stop: &AtomicBool) -> Result<
         load_elsewhere: None,
         group: None,
     };
-    flash::run(engine, "default", spec, &context)
+    suite::run(engine, "default", spec, &context)
 }
 
 fn run(engine: &dyn Engine, test: &str) -> Result<Row> {
@@ -54,7 +56,7 @@ fn run(engine: &dyn Engine, test: &str) -> Result<Row> {
 
 #[test]
 fn every_test_runs_and_is_checked() {
-    for test in TESTS {
+    for test in TESTS() {
         let row = run(&Memory, test.name).unwrap();
         assert!(row.is_good(), "{}: {:?}", test.name, row.error_messages);
         assert!(
@@ -87,7 +89,7 @@ fn every_key_has_the_length_asked_for() {
     // `Broken` has no merge, and refuses keys of other lengths.
     for (key_bytes, test) in [10, 16, 300]
         .into_iter()
-        .flat_map(|key_bytes| TESTS.iter().map(move |test| (key_bytes, test.name)))
+        .flat_map(|key_bytes| TESTS().iter().map(move |test| (key_bytes, test.name)))
         .filter(|(_, test)| *test != "mergerandom")
     {
         let spec = Spec {
@@ -113,7 +115,7 @@ fn every_key_has_the_length_asked_for() {
 
 #[test]
 fn the_yardstick_runs_with_any_keys_values_and_seed() {
-    for test in TESTS {
+    for test in TESTS() {
         let spec = Spec {
             key_bytes: 16,
             value_bytes: 100,
@@ -170,7 +172,7 @@ fn run_until(phase: &str, test: &str) -> Result<Row> {
         load_elsewhere: None,
         group: None,
     };
-    flash::run(&Null, "default", &spec, &context)
+    suite::run(&Null, "default", &spec, &context)
 }
 
 #[test]

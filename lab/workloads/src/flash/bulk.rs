@@ -8,8 +8,8 @@ use esker_lab_core::account::Account;
 use esker_lab_core::data::pick;
 use esker_lab_core::engine::{Database, Durability, Profile};
 
-use super::common::{Runner, Stream, WRITE_BLOCK_BYTES};
 use crate::measure::{self, Measured};
+use crate::runner::{Runner, Stream, WRITE_BLOCK_BYTES};
 
 /// Random order, with replacement as in db_bench: of n writes, 63 % of n rows remain.
 pub(super) fn random(runner: &mut Runner<'_>) -> Result<()> {

@@ -8,8 +8,8 @@ use esker_lab_core::data::pick;
 use esker_lab_core::engine::{Durability, Profile};
 use esker_lab_core::{Error, Result};
 
-use super::common::{READ_BLOCK_BYTES, Runner, Stream};
 use crate::measure;
+use crate::runner::{READ_BLOCK_BYTES, Runner, Stream};
 
 /// The writer writes as fast as it can.
 pub(super) fn full_speed(runner: &mut Runner<'_>) -> Result<()> {

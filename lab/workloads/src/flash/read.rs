@@ -9,9 +9,9 @@ use esker_lab_core::data::{Keys, Values, pick};
 use esker_lab_core::engine::{Database, Profile, Start};
 use esker_lab_core::{Error, Result, error::Kind};
 
-use super::client::Client;
-use super::common::{READ_BLOCK_BYTES, Runner, Stream};
+use crate::client::Client;
 use crate::measure::{self, Measured};
+use crate::runner::{READ_BLOCK_BYTES, Runner, Stream};
 
 /// Rows that follow each seek.
 const ROWS_A_SEEK: u64 = 10;

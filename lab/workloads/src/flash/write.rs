@@ -8,9 +8,9 @@ use esker_lab_core::data::pick;
 use esker_lab_core::engine::{Database, Durability, Profile};
 use esker_lab_core::{Error, Result};
 
-use super::client::Client;
-use super::common::{READ_BLOCK_BYTES, Runner, Stream, WRITE_BLOCK_BYTES};
+use crate::client::Client;
 use crate::measure::{self, Bounds, Measured};
+use crate::runner::{READ_BLOCK_BYTES, Runner, Stream, WRITE_BLOCK_BYTES};
 
 /// Rows of a batch in `fillbatch`, as in db_bench.
 const BATCH_ROWS: usize = 1000;

@@ -1,4 +1,4 @@
-//! What all tests share: opening, loading, turning measurements into a row, checking.
+//! What all tests share, whatever the report: opening, loading, turning measurements into a row, checking.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -10,7 +10,7 @@ use esker_lab_core::error::Kind;
 use esker_lab_core::schema::Row;
 use esker_lab_core::{Error, Result, cgroup, size};
 
-use super::client::Client;
+use crate::client::Client;
 use crate::measure::{self, Bounds, Measured};
 use crate::{Context, Load, Spec, idle};
 
@@ -18,32 +18,33 @@ use crate::{Context, Load, Spec, idle};
 const SAMPLED_ROWS: u64 = 2_000;
 
 /// Blocks in the report's write tests and in its read tests, in bytes.
-pub(super) const WRITE_BLOCK_BYTES: usize = 64 << 10;
-pub(super) const READ_BLOCK_BYTES: usize = 4 << 10;
+pub(crate) const WRITE_BLOCK_BYTES: usize = 64 << 10;
+pub(crate) const READ_BLOCK_BYTES: usize = 4 << 10;
 
 const FOREVER: Duration = Duration::from_secs(30 * 24 * 3600);
 
 /// Streams of random choices, told apart by these numbers.
 #[derive(Clone, Copy)]
-pub(super) enum Stream {
+pub(crate) enum Stream {
     Writes,
     Sample,
     Warmup(usize),
     Reads(usize),
+    Transactions(usize),
 }
 
 /// One test on one engine.
-pub(super) struct Runner<'a> {
-    pub(super) engine: &'a dyn Engine,
-    pub(super) spec: &'a Spec,
-    pub(super) context: &'a Context<'a>,
-    pub(super) values: Values,
-    pub(super) row: Row,
+pub(crate) struct Runner<'a> {
+    pub(crate) engine: &'a dyn Engine,
+    pub(crate) spec: &'a Spec,
+    pub(crate) context: &'a Context<'a>,
+    pub(crate) values: Values,
+    pub(crate) row: Row,
     variant: &'a str,
 }
 
 impl<'a> Runner<'a> {
-    pub(super) fn new(
+    pub(crate) fn new(
         engine: &'a dyn Engine,
         variant: &'a str,
         spec: &'a Spec,
@@ -69,17 +70,18 @@ impl<'a> Runner<'a> {
     }
 
     /// The seed of a stream.
-    pub(super) fn seed(&self, stream: Stream) -> u64 {
+    pub(crate) fn seed(&self, stream: Stream) -> u64 {
         let number = match stream {
             Stream::Writes => 1,
             Stream::Sample => 2,
             Stream::Warmup(thread) => 1 << 32 | thread as u64,
             Stream::Reads(thread) => 2 << 32 | thread as u64,
+            Stream::Transactions(thread) => 3 << 32 | thread as u64,
         };
         mix(self.spec.seed ^ mix(number))
     }
 
-    pub(super) fn bounds(&self, ops_per_thread: u64, seconds: f64) -> Bounds {
+    pub(crate) fn bounds(&self, ops_per_thread: u64, seconds: f64) -> Bounds {
         Bounds {
             ops_per_thread,
             time: Duration::try_from_secs_f64(seconds).unwrap_or(FOREVER),
@@ -87,11 +89,21 @@ impl<'a> Runner<'a> {
         }
     }
 
-    pub(super) fn open(
+    pub(crate) fn open(
         &self,
         profile: Profile,
         block_bytes: usize,
         merge_operator: bool,
+    ) -> Result<Box<dyn Database>> {
+        self.open_as(profile, block_bytes, merge_operator, false)
+    }
+
+    fn open_as(
+        &self,
+        profile: Profile,
+        block_bytes: usize,
+        merge_operator: bool,
+        transactions: bool,
     ) -> Result<Box<dyn Database>> {
         let settings = OpenSettings {
             profile,
@@ -101,18 +113,18 @@ impl<'a> Runner<'a> {
             compression: self.spec.compression,
             dataset: self.spec.dataset(),
             merge_operator,
-            transactions: false,
+            transactions,
         };
         self.engine.open(&self.context.dir, self.variant, &settings)
     }
 
     /// One thread's way to work on `database`.
-    pub(super) fn client<'c>(&'c self, database: &'c dyn Database) -> Result<Client<'c>> {
+    pub(crate) fn client<'c>(&'c self, database: &'c dyn Database) -> Result<Client<'c>> {
         Client::new(database, self.spec.dataset().keys, &self.values)
     }
 
     /// Writes all rows in key order, version 0, without the log, or `batch` rows a call.
-    pub(super) fn fill(
+    pub(crate) fn fill(
         &self,
         database: &dyn Database,
         phase: &str,
@@ -145,27 +157,45 @@ impl<'a> Runner<'a> {
     }
 
     /// Loads what a test needs, unmeasured, and opens it again as the test wants it.
-    pub(super) fn loaded(
+    pub(crate) fn loaded(
         &mut self,
         profile: Profile,
         block_bytes: usize,
         merge_operator: bool,
     ) -> Result<Box<dyn Database>> {
-        let start = Instant::now();
-        let load = Load {
+        self.load_first(Load {
             block_bytes,
             merge_operator,
-        };
+        })?;
+        self.open(profile, block_bytes, merge_operator)
+    }
+
+    /// The same, opened for transactions.
+    pub(crate) fn loaded_for_transactions(
+        &mut self,
+        profile: Profile,
+        block_bytes: usize,
+    ) -> Result<Box<dyn Database>> {
+        let merge_operator = false;
+        self.load_first(Load {
+            block_bytes,
+            merge_operator,
+        })?;
+        self.open_as(profile, block_bytes, merge_operator, true)
+    }
+
+    fn load_first(&mut self, load: Load) -> Result<()> {
+        let start = Instant::now();
         match self.context.load_elsewhere {
             Some(elsewhere) => elsewhere(load)?,
             None => self.load(load)?,
         }
         self.row.load_seconds = start.elapsed().as_secs_f64();
-        self.open(profile, block_bytes, merge_operator)
+        Ok(())
     }
 
     /// Loads all rows in key order, settles and closes.
-    pub(super) fn load(&self, load: Load) -> Result<()> {
+    pub(crate) fn load(&self, load: Load) -> Result<()> {
         let database = self.open(Profile::BulkSequential, load.block_bytes, load.merge_operator)?;
         let bounds = self.bounds(self.spec.rows, f64::INFINITY);
         let load = self.fill(database.as_ref(), "loading", bounds, None)?;
@@ -187,7 +217,7 @@ impl<'a> Runner<'a> {
     }
 
     /// Puts a measured part into the row.
-    pub(super) fn record(&mut self, measured: &Measured, seconds: f64, bytes_per_op: u64) {
+    pub(crate) fn record(&mut self, measured: &Measured, seconds: f64, bytes_per_op: u64) {
         let row = &mut self.row;
         let latencies = &measured.main.latencies;
         row.ops = measured.main.ops;
@@ -211,7 +241,7 @@ impl<'a> Runner<'a> {
     }
 
     /// Puts resources into the row: those of the measured part, or those with the settling after it.
-    pub(super) fn spent(&mut self, spent: &Spent, settled: bool) {
+    pub(crate) fn spent(&mut self, spent: &Spent, settled: bool) {
         let row = &mut self.row;
         let side = row.writes_per_s * row.seconds;
         let ops = (row.ops as f64 + side).max(1.0);
@@ -232,7 +262,7 @@ impl<'a> Runner<'a> {
     }
 
     /// Waits until the engine is idle and puts the time and all resources since `before` into the row.
-    pub(super) fn settle(&mut self, database: &dyn Database, before: &Account, ended: Instant) -> Result<()> {
+    pub(crate) fn settle(&mut self, database: &dyn Database, before: &Account, ended: Instant) -> Result<()> {
         let idle_at = self.wait_until_idle(database, "settling")?;
         self.row.settle_seconds = idle_at.saturating_duration_since(ended).as_secs_f64();
         self.spent(&Account::now(&self.context.dir).since(before), true);
@@ -241,7 +271,7 @@ impl<'a> Runner<'a> {
     }
 
     /// Notes sizes and what the engine says about itself.
-    pub(super) fn observe(&mut self, database: &dyn Database) {
+    pub(crate) fn observe(&mut self, database: &dyn Database) {
         self.row.db_bytes = size::allocated_bytes(&self.context.dir);
         self.row.peak_db_bytes = self.row.peak_db_bytes.max(self.row.db_bytes);
         self.row.engine_settings = database.applied();
@@ -249,7 +279,7 @@ impl<'a> Runner<'a> {
     }
 
     /// Reads a sample of rows back. `expected` gives the version that each must have, `None` if it must be missing.
-    pub(super) fn verify(
+    pub(crate) fn verify(
         &mut self,
         database: &dyn Database,
         expected: &HashMap<u64, Option<u64>>,
@@ -274,16 +304,18 @@ impl<'a> Runner<'a> {
         Ok(())
     }
 
-    /// The versions that a sample of rows has after `writes` writes of the write stream over `initial` ones.
-    pub(super) fn replay(&self, writes: u64, initial: Option<u64>) -> HashMap<u64, Option<u64>> {
-        let (rows, sample, stream) = (
-            self.spec.rows,
-            self.seed(Stream::Sample),
-            self.seed(Stream::Writes),
-        );
-        let mut expected: HashMap<u64, Option<u64>> = (0..SAMPLED_ROWS.min(rows))
+    /// Random rows, to be read back; `initial` is the version that they have before the test.
+    pub(crate) fn sample(&self, initial: Option<u64>) -> HashMap<u64, Option<u64>> {
+        let (rows, sample) = (self.spec.rows, self.seed(Stream::Sample));
+        (0..SAMPLED_ROWS.min(rows))
             .map(|i| (pick(sample, i, rows), initial))
-            .collect();
+            .collect()
+    }
+
+    /// The versions that a sample of rows has after `writes` writes of the write stream over `initial` ones.
+    pub(crate) fn replay(&self, writes: u64, initial: Option<u64>) -> HashMap<u64, Option<u64>> {
+        let (rows, stream) = (self.spec.rows, self.seed(Stream::Writes));
+        let mut expected = self.sample(initial);
         // Unless few rows are many writes apart, the sample holds rows of both kinds: written and not.
         for i in 0..writes {
             if let Some(version) = expected.get_mut(&pick(stream, i, rows)) {
@@ -294,7 +326,7 @@ impl<'a> Runner<'a> {
     }
 
     /// The row, with what is known only at the end.
-    pub(super) fn finish(mut self) -> Row {
+    pub(crate) fn finish(mut self) -> Row {
         self.row.rss_bytes = peak_rss_bytes();
         self.row.group_peak_bytes = self
             .context

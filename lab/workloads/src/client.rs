@@ -6,7 +6,7 @@ use esker_lab_core::engine::{Database, Durability, Session, Start};
 use esker_lab_core::{Error, Result};
 
 /// A session, and the buffers that keys and values are made in.
-pub(super) struct Client<'a> {
+pub(crate) struct Client<'a> {
     session: Box<dyn Session + 'a>,
     keys: Keys,
     key: Key,
@@ -18,7 +18,7 @@ pub(super) struct Client<'a> {
 }
 
 impl<'a> Client<'a> {
-    pub(super) fn new(database: &'a dyn Database, keys: Keys, values: &'a Values) -> Result<Self> {
+    pub(crate) fn new(database: &'a dyn Database, keys: Keys, values: &'a Values) -> Result<Self> {
         Ok(Client {
             session: database.session()?,
             keys,
@@ -31,18 +31,18 @@ impl<'a> Client<'a> {
     }
 
     /// What rows that come back are checked against.
-    pub(super) fn rows(&self) -> (Keys, &'a Values) {
+    pub(crate) fn rows(&self) -> (Keys, &'a Values) {
         (self.keys, self.values)
     }
 
     /// Writes the value that write number `version` gives `row`.
-    pub(super) fn put(&mut self, row: u64, version: u64, durability: Durability) -> Result<()> {
+    pub(crate) fn put(&mut self, row: u64, version: u64, durability: Durability) -> Result<()> {
         self.values.write(row, version, &mut self.value);
         self.session.put(self.key.set(row), &self.value, durability)
     }
 
     /// Writes `count` rows from `first` on as one batch, version 0.
-    pub(super) fn put_batch(&mut self, first: u64, count: usize, durability: Durability) -> Result<()> {
+    pub(crate) fn put_batch(&mut self, first: u64, count: usize, durability: Durability) -> Result<()> {
         let (keys, value_bytes) = (self.keys, self.values.value_bytes());
         if self.batch.len() < count {
             self.batch
@@ -62,17 +62,17 @@ impl<'a> Client<'a> {
     }
 
     /// Merges the value that write number `version` gives `row` into it.
-    pub(super) fn merge(&mut self, row: u64, version: u64, durability: Durability) -> Result<()> {
+    pub(crate) fn merge(&mut self, row: u64, version: u64, durability: Durability) -> Result<()> {
         self.values.write(row, version, &mut self.value);
         self.session.merge(self.key.set(row), &self.value, durability)
     }
 
-    pub(super) fn delete(&mut self, row: u64, durability: Durability) -> Result<()> {
+    pub(crate) fn delete(&mut self, row: u64, durability: Durability) -> Result<()> {
         self.session.delete(self.key.set(row), durability)
     }
 
     /// Reads `row` and returns the version found, `None` if it is missing. A value that no write made is an error.
-    pub(super) fn read(&mut self, row: u64) -> Result<Option<u64>> {
+    pub(crate) fn read(&mut self, row: u64) -> Result<Option<u64>> {
         let (values, mut version) = (self.values, None);
         if !self.session.get(self.key.set(row), &mut |value| {
             version = values.check(row, value);
@@ -88,7 +88,7 @@ impl<'a> Client<'a> {
     }
 
     /// Whether there is a key between `row` and the next: its own and a dot, as in db_bench, which nobody wrote.
-    pub(super) fn reads_between(&mut self, row: u64) -> Result<bool> {
+    pub(crate) fn reads_between(&mut self, row: u64) -> Result<bool> {
         self.between.clear();
         self.between.extend_from_slice(self.key.set(row));
         self.between.push(b'.');
@@ -96,12 +96,12 @@ impl<'a> Client<'a> {
     }
 
     /// Visits rows in ascending order from `row` on.
-    pub(super) fn scan_from(&mut self, row: u64, visit: &mut dyn FnMut(&[u8], &[u8]) -> bool) -> Result<()> {
+    pub(crate) fn scan_from(&mut self, row: u64, visit: &mut dyn FnMut(&[u8], &[u8]) -> bool) -> Result<()> {
         self.session.scan(Start::At(self.key.set(row)), visit)
     }
 
     /// Visits all rows from one end.
-    pub(super) fn scan(
+    pub(crate) fn scan(
         &mut self,
         start: Start<'static>,
         visit: &mut dyn FnMut(&[u8], &[u8]) -> bool,

@@ -1,0 +1,434 @@
+//! Every test of transactions runs on an engine that works, and fails on engines that lose updates or keep what was rolled back.
+
+// Engines of this test fail after a while, told by a counter; the harness around them is made of threads.
+#![allow(clippy::disallowed_methods, clippy::unwrap_used)]
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use esker_lab_core::engine::{
+    Compression, Database, Durability, Engine, OpenSettings, Session, Start, Variant,
+};
+use esker_lab_core::error::Kind;
+use esker_lab_core::schema::Row;
+use esker_lab_core::transaction::{Begin, Control, TransactionSession};
+use esker_lab_core::{Error, Result};
+use esker_lab_engines::{esker::Esker, memory::Memory, null::Null};
+use esker_lab_workloads::{Context, Spec, Suite, suite};
+
+fn spec(test: &str) -> Spec {
+    Spec {
+        suite: Suite::Txn,
+        test: test.into(),
+        rows: 2_000,
+        key_bytes: 10,
+        value_bytes: 100,
+        compressibility: 0.5,
+        seed: 1,
+        threads: 4,
+        seconds: 0.05,
+        passes: 2.0,
+        cap_seconds: 30.0,
+        writes_per_s: 2_000.0,
+        memory_bytes: 64 << 20,
+        compression: Compression::None,
+        interval_s: 0.01,
+        idle_poll_s: 0.002,
+    }
+}
+
+fn run_spec(engine: &dyn Engine, variant: &str, spec: &Spec) -> Result<Row> {
+    // On the disk that holds this crate, for temporary file systems may refuse direct I/O.
+    let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let context = Context {
+        stop: &AtomicBool::new(false),
+        tell: &|_| (),
+        dir: dir.path().to_owned(),
+        load_elsewhere: None,
+        group: None,
+    };
+    suite::run(engine, variant, spec, &context)
+}
+
+fn run(engine: &dyn Engine, variant: &str, test: &str) -> Row {
+    run_spec(engine, variant, &spec(test)).unwrap()
+}
+
+fn updates_of(test: &str) -> u64 {
+    match test {
+        "readonly" => 0,
+        "readwrite" => 5,
+        "hot" => 2,
+        _ => 1,
+    }
+}
+
+fn assert_works(engine: &dyn Engine, variant: &str) {
+    for test in Suite::Txn.tests() {
+        let row = run(engine, variant, test.name);
+        let name = format!("{}, {variant}: {}", test.name, engine.name());
+        assert!(row.is_good(), "{name}: {:?}", row.error_messages);
+        assert!(
+            row.ops_per_s > 0.0 && row.p50_us > 0.0 && row.cpu_us_per_op > 0.0,
+            "{name}"
+        );
+        assert_eq!(row.threads, if test.threads == 1 { 1 } else { 4 }, "{name}");
+        assert_eq!(row.control.is_empty(), !test.transactions, "{name}");
+        assert_eq!(row.written_rows, row.ops * updates_of(test.name), "{name}");
+        let compared = test.transactions && updates_of(test.name) > 0;
+        assert_eq!(!row.plain_workload.is_empty(), compared, "{name}");
+        let plain = Suite::Txn.test(&row.plain_workload);
+        assert!(
+            !compared || plain.is_ok_and(|plain| !plain.transactions),
+            "{name}"
+        );
+        // All rows of tests with transactions, a sample of the others.
+        let checked = if test.transactions { 2_000 } else { 1 };
+        assert!(row.verified_reads >= checked || engine.name() == "null", "{name}");
+    }
+}
+
+#[test]
+fn every_test_runs_and_is_checked() {
+    assert_works(&Memory, "locks");
+}
+
+#[test]
+fn the_yardstick_runs() {
+    assert_works(&Null, "locks");
+}
+
+#[test]
+fn esker_runs_with_locks_and_without() {
+    assert_works(&Esker, "locks");
+    assert_works(&Esker, "optimistic");
+}
+
+#[test]
+fn synced_commits_say_how_many_syncs_they_took() {
+    for test in ["put-sync", "update-sync"] {
+        let row = run(&Esker, "locks", test);
+        let syncs = row.syncs_per_op.unwrap();
+        assert!(syncs > 0.0 && syncs < 1.5, "{test}: {syncs}");
+    }
+    assert_eq!(run(&Esker, "locks", "update").syncs_per_op, None);
+}
+
+#[test]
+fn the_harness_costs_little() {
+    // Generous, for a debug build on a busy machine.
+    let row = run(&Null, "locks", "update");
+    assert!(row.cpu_us_per_op < 20.0, "{} us a transaction", row.cpu_us_per_op);
+}
+
+#[test]
+fn what_cannot_be_run_is_said() {
+    let error = |spec: &Spec, variant| run_spec(&Memory, variant, spec).unwrap_err();
+    assert_eq!(error(&spec("overwrite"), "locks").kind(), Kind::Usage);
+    // A variant without transactions: the row is left out, not failed.
+    assert_eq!(error(&spec("update"), "default").kind(), Kind::Unsupported);
+    let few = Spec {
+        rows: 100,
+        threads: 101,
+        ..spec("put")
+    };
+    assert_eq!(error(&few, "locks").kind(), Kind::Usage);
+}
+
+#[test]
+fn stopping_keeps_what_was_measured() {
+    let until = |phase: &str, test: &str| {
+        let (dir, stop) = (tempfile::tempdir().unwrap(), AtomicBool::new(false));
+        let context = Context {
+            stop: &stop,
+            tell: &|progress| stop.store(progress.phase == phase, Ordering::Relaxed),
+            dir: dir.path().to_owned(),
+            load_elsewhere: None,
+            group: None,
+        };
+        let seconds = if phase == "measuring" { 1.0 } else { 3600.0 };
+        let spec = Spec {
+            seconds,
+            ..spec(test)
+        };
+        suite::run(&Memory, "locks", &spec, &context)
+    };
+    for test in ["put", "update"] {
+        let row = until("measuring", test).unwrap();
+        assert!(row.partial && row.ops > 0 && row.errors == 0, "{test}");
+        let error = until("warming up", test).unwrap_err();
+        assert_eq!(error.kind(), Kind::Stopped, "{test}");
+    }
+}
+
+/// How an engine's transactions are broken.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Fault {
+    /// Some commits have no effect, but say they had.
+    LosesCommits,
+    /// Some commits have an effect, but say that they were in conflict.
+    KeepsWhatFailed,
+    /// A rolled back transaction is committed.
+    KeepsWhatWasRolledBack,
+    /// Reads for update show what a session saw first.
+    ReadsOldVersions,
+    /// A value comes back with a flipped bit now and then.
+    GarblesValues,
+    /// Reads now and then find nothing.
+    MissesRows,
+    /// Some commits fail.
+    FailsCommits,
+    /// Plain puts now and then have no effect.
+    LosesPuts,
+    /// Not broken: transactions lose now and then, in this way.
+    Loses(Kind),
+}
+
+struct Broken(Fault);
+
+struct BrokenDatabase {
+    inner: Box<dyn Database>,
+    fault: Fault,
+    calls: AtomicU64,
+}
+
+const VARIANTS: &[Variant] = &[Variant {
+    name: "locks",
+    about: "broken",
+    default: true,
+    control: Some(Control::Locks),
+}];
+
+impl Engine for Broken {
+    fn name(&self) -> &'static str {
+        "broken"
+    }
+
+    fn variants(&self) -> &'static [Variant] {
+        VARIANTS
+    }
+
+    fn version(&self) -> Result<String> {
+        Ok("0".into())
+    }
+
+    fn open(&self, dir: &Path, variant: &str, settings: &OpenSettings) -> Result<Box<dyn Database>> {
+        let inner = Memory.open(dir, variant, settings)?;
+        // The load of all tests is whole.
+        let fault = match self.0 {
+            Fault::LosesPuts if settings.profile == esker_lab_core::engine::Profile::BulkSequential => {
+                Fault::Loses(Kind::Conflict)
+            }
+            fault => fault,
+        };
+        Ok(Box::new(BrokenDatabase {
+            inner,
+            fault,
+            calls: AtomicU64::new(0),
+        }))
+    }
+}
+
+impl BrokenDatabase {
+    /// Whether `fault` strikes now: every fifth call.
+    fn strikes(&self, fault: Fault) -> bool {
+        self.fault == fault && self.calls.fetch_add(1, Ordering::Relaxed) % 5 == 4
+    }
+}
+
+impl Database for BrokenDatabase {
+    fn session(&self) -> Result<Box<dyn Session + '_>> {
+        Ok(Box::new(BrokenSession {
+            inner: self.inner.session()?,
+            database: self,
+        }))
+    }
+
+    fn transactions(&self) -> Result<Box<dyn TransactionSession + '_>> {
+        Ok(Box::new(BrokenTransactions {
+            inner: self.inner.transactions()?,
+            database: self,
+            first: HashMap::new(),
+        }))
+    }
+
+    fn flush(&self) -> Result<()> {
+        self.inner.flush()
+    }
+
+    fn compact_all(&self) -> Result<()> {
+        self.inner.compact_all()
+    }
+
+    fn is_idle(&self) -> Result<bool> {
+        self.inner.is_idle()
+    }
+
+    fn stats(&self) -> String {
+        self.inner.stats()
+    }
+
+    fn applied(&self) -> Vec<(String, String)> {
+        self.inner.applied()
+    }
+
+    fn close(self: Box<Self>) -> Result<()> {
+        self.inner.close()
+    }
+}
+
+struct BrokenSession<'a> {
+    inner: Box<dyn Session + 'a>,
+    database: &'a BrokenDatabase,
+}
+
+impl Session for BrokenSession<'_> {
+    fn put(&mut self, key: &[u8], value: &[u8], durability: Durability) -> Result<()> {
+        if self.database.strikes(Fault::LosesPuts) {
+            return Ok(());
+        }
+        self.inner.put(key, value, durability)
+    }
+
+    fn put_batch(&mut self, rows: &[(&[u8], &[u8])], durability: Durability) -> Result<()> {
+        self.inner.put_batch(rows, durability)
+    }
+
+    fn get(&mut self, key: &[u8], found: &mut dyn FnMut(&[u8])) -> Result<bool> {
+        self.inner.get(key, found)
+    }
+
+    fn delete(&mut self, key: &[u8], durability: Durability) -> Result<()> {
+        self.inner.delete(key, durability)
+    }
+
+    fn scan(&mut self, start: Start<'_>, row: &mut dyn FnMut(&[u8], &[u8]) -> bool) -> Result<()> {
+        self.inner.scan(start, row)
+    }
+}
+
+struct BrokenTransactions<'a> {
+    inner: Box<dyn TransactionSession + 'a>,
+    database: &'a BrokenDatabase,
+    first: HashMap<Vec<u8>, Vec<u8>>,
+}
+
+impl TransactionSession for BrokenTransactions<'_> {
+    fn begin(&mut self, begin: Begin) -> Result<()> {
+        self.inner.begin(begin)
+    }
+
+    fn get(&mut self, key: &[u8], found: &mut dyn FnMut(&[u8])) -> Result<bool> {
+        if self.database.strikes(Fault::MissesRows) {
+            return Ok(false);
+        }
+        let garble = self.database.strikes(Fault::GarblesValues);
+        self.inner.get(key, &mut |value| {
+            let mut value = value.to_vec();
+            value[50] ^= u8::from(garble);
+            found(&value);
+        })
+    }
+
+    fn get_for_update(&mut self, key: &[u8], found: &mut dyn FnMut(&[u8])) -> Result<bool> {
+        let old = self.database.fault == Fault::ReadsOldVersions;
+        let mut read = Vec::new();
+        let is_there = self.get(key, &mut |value| read = value.to_vec())?;
+        if is_there {
+            let first = self.first.entry(key.to_vec()).or_insert_with(|| read.clone());
+            found(if old { first } else { &read });
+        }
+        Ok(is_there)
+    }
+
+    fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        self.inner.put(key, value)
+    }
+
+    fn commit(&mut self) -> Result<()> {
+        if self.database.strikes(Fault::LosesCommits) {
+            return self.inner.roll_back();
+        }
+        if self.database.strikes(Fault::FailsCommits) {
+            return Err(Error::engine("the disk is on fire"));
+        }
+        if self.database.strikes(Fault::KeepsWhatFailed) {
+            self.inner.commit()?;
+            return Err(Error::new(Kind::Conflict, "somebody was faster"));
+        }
+        let fault = self.database.fault;
+        let kind = match fault {
+            Fault::Loses(kind) => kind,
+            _ => Kind::Conflict,
+        };
+        let loses = matches!(fault, Fault::Loses(_) | Fault::KeepsWhatWasRolledBack);
+        if loses && self.database.strikes(fault) {
+            return Err(Error::new(kind, "somebody was faster"));
+        }
+        self.inner.commit()
+    }
+
+    fn roll_back(&mut self) -> Result<()> {
+        if self.database.fault == Fault::KeepsWhatWasRolledBack {
+            return self.inner.commit();
+        }
+        self.inner.roll_back()
+    }
+}
+
+const WRITERS: [&str; 5] = ["update-one", "update", "update-sync", "readwrite", "hot"];
+
+#[test]
+fn broken_transactions_fail_the_run() {
+    let of_all = [
+        Fault::LosesCommits,
+        Fault::KeepsWhatFailed,
+        Fault::KeepsWhatWasRolledBack,
+        Fault::ReadsOldVersions,
+        Fault::GarblesValues,
+        Fault::MissesRows,
+        Fault::FailsCommits,
+    ];
+    let of_reads = [Fault::GarblesValues, Fault::MissesRows, Fault::FailsCommits];
+    let cases = WRITERS
+        .into_iter()
+        .flat_map(|test| of_all.map(|fault| (fault, test)))
+        .chain(of_reads.map(|fault| (fault, "readonly")))
+        .chain(["put-one", "put", "put-sync"].map(|test| (Fault::LosesPuts, test)));
+    for (fault, test) in cases {
+        let row = run(&Broken(fault), "locks", test);
+        assert!(row.errors > 0, "{fault:?} went unnoticed in {test}");
+        assert!(!row.is_good() && !row.error_messages[0].is_empty());
+    }
+}
+
+#[test]
+fn an_update_that_is_lost_is_called_lost() {
+    let row = run(&Broken(Fault::LosesCommits), "locks", "update");
+    assert!(
+        row.error_messages[0].contains("are lost"),
+        "{:?}",
+        row.error_messages
+    );
+}
+
+#[test]
+fn transactions_that_lose_are_run_again_and_counted() {
+    for kind in [Kind::Conflict, Kind::Deadlock, Kind::TimedOut] {
+        for test in WRITERS {
+            let row = run(&Broken(Fault::Loses(kind)), "locks", test);
+            assert!(row.is_good(), "{kind:?}, {test}: {:?}", row.error_messages);
+            let counts = [row.conflicts, row.deadlocks, row.timeouts];
+            let expected = match kind {
+                Kind::Conflict => [true, false, false],
+                Kind::Deadlock => [false, true, false],
+                _ => [false, false, true],
+            };
+            assert_eq!(counts.map(|count| count > 0), expected, "{kind:?}, {test}");
+            // Every fifth commit loses: one for four that do not.
+            let share = row.losses_per_op();
+            assert!((0.15..0.35).contains(&share), "{kind:?}, {test}: {share}");
+        }
+    }
+}
