@@ -150,6 +150,10 @@ fn outcome(row: &Row) -> String {
     if row.has_writer() {
         line.push_str(&format!(", writer {} rows/s", figures::count(row.writes_per_s)));
     }
+    if row.losses_per_op() > 0.0 {
+        let of_thousand = figures::three_digits(row.losses_per_op() * 1e3);
+        line.push_str(&format!(", {of_thousand} lost and run again for 1,000 commits"));
+    }
     if row.write_amplification > 0.0 {
         line.push_str(&format!(
             ", {:.2}x written, settled in {:.1} s",

@@ -30,9 +30,13 @@ fn folder() -> tempfile::TempDir {
 }
 
 fn quick<'a>(engines: &'a str, json: &'a str) -> Vec<&'a str> {
+    quick_of("flash", engines, json)
+}
+
+fn quick_of<'a>(suite: &'a str, engines: &'a str, json: &'a str) -> Vec<&'a str> {
     vec![
         "run",
-        "flash",
+        suite,
         "--engines",
         engines,
         "--scale",
@@ -153,6 +157,40 @@ fn mistakes_are_answered_with_what_to_do() {
             2,
             "to 64 KiB",
         ),
+        (
+            vec!["run", "txn", "--engines", "leveldb"],
+            2,
+            "no variant for transactions",
+        ),
+        (
+            vec!["run", "txn", "--engines", "memory:default"],
+            2,
+            "it has locks",
+        ),
+        (
+            vec!["run", "txn", "--engines", "memory", "--only", "overwrite"],
+            2,
+            "update-sync",
+        ),
+        (
+            vec!["run", "txn", "--engines", "memory", "--dropin"],
+            2,
+            "in flash",
+        ),
+        (
+            vec![
+                "run",
+                "txn",
+                "--engines",
+                "memory",
+                "--rows",
+                "100",
+                "--threads",
+                "200",
+            ],
+            2,
+            "200 threads",
+        ),
         (vec!["compare", "no.json", "no.json"], 1, "no.json"),
         (vec!["report", "no-such-folder"], 1, "no-such-folder"),
     ] {
@@ -235,5 +273,76 @@ fn drop_in_libraries_run_as_the_originals_do() {
         text(&output).contains("beside the engine without them"),
         "{}",
         text(&output)
+    );
+}
+
+#[test]
+fn transactions_run_compare_and_make_a_page() {
+    let dir = folder();
+    let mut args = quick_of("txn", "memory,null,esker", "txn.json");
+    args.extend(["--repeat", "2", "--skip-limits", "--html", "txn.html"]);
+    let output = lab(dir.path(), &args);
+    assert!(output.status.success(), "{}", text(&output));
+    let run = Run::read(&dir.path().join("txn.json")).unwrap();
+    // Esker has two kinds, the others one.
+    assert_eq!(run.rows.len(), 9 * 4 * 2, "{}", text(&output));
+    assert!(run.rows.iter().all(Row::is_good), "{}", text(&output));
+    assert_eq!(
+        (run.settings.suite.as_str(), run.settings.value_bytes),
+        ("txn", 100)
+    );
+    for figure in [
+        "update-sync",
+        "CPU to a put",
+        "esker:optimistic",
+        "Ratios are to the best RocksDB",
+    ] {
+        assert!(text(&output).contains(figure), "{figure}: {}", text(&output));
+    }
+    let commits = run
+        .rows
+        .iter()
+        .find(|r| r.workload == "update" && r.variant == "optimistic")
+        .unwrap();
+    assert!(
+        commits
+            .rerun
+            .contains("run txn --engines esker:optimistic --only update"),
+        "{}",
+        commits.rerun
+    );
+    let page = std::fs::read_to_string(dir.path().join("txn.html")).unwrap();
+    assert!(page.contains("Transactions, smoke scale") && page.contains("class=\"transactions\""));
+    let output = lab(
+        dir.path(),
+        &["compare", "txn.json", "txn.json", "--fail-below", "5"],
+    );
+    assert!(output.status.success(), "{}", text(&output));
+}
+
+#[test]
+fn rocksdbs_transactions_run_where_its_library_is() {
+    let library = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../peers/librocksdb.so");
+    if !library.exists() {
+        println!("skipped: no peers; scripts/fetch-peers.sh fetches them");
+        return;
+    }
+    let dir = folder();
+    let library = library.display().to_string();
+    let run = |engines: &str, only: &str| {
+        let mut args = quick_of("txn", engines, "txn.json");
+        args.extend(["--only", only, "--skip-limits", "--rocksdb-lib", &library]);
+        let output = lab(dir.path(), &args);
+        assert!(output.status.success(), "{}", text(&output));
+        assert!(text(&output).contains("x best"), "{}", text(&output));
+        Run::read(&dir.path().join("txn.json")).unwrap().rows
+    };
+    assert_eq!(run("rocksdb:all", "hot").len(), 8);
+    let rows = run("rocksdb:committed,rocksdb:optimistic,esker", "all");
+    assert_eq!(rows.len(), 9 * 4);
+    let syncs = |row: &Row| row.syncs_per_op.is_some_and(|syncs| syncs > 0.0);
+    assert!(
+        rows.iter()
+            .all(|row| row.workload.ends_with("-sync") == syncs(row))
     );
 }

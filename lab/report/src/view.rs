@@ -10,12 +10,14 @@ use serde::Serialize;
 mod charts;
 mod dropin;
 mod facts;
+mod transactions;
 mod writer;
 
 pub(crate) use charts::Chart;
 use charts::{latency_chart, rate_chart};
 use dropin::DropinLine;
 use facts::{facts, limits};
+use transactions::TransactionLine;
 use writer::WriterView;
 
 /// Colours there are; the style sheet defines them for light and dark.
@@ -46,6 +48,7 @@ pub(crate) struct RunView {
     engines: Vec<Engine>,
     report: Vec<ReportLine>,
     dropin: Vec<DropinLine>,
+    transactions: Vec<TransactionLine>,
     workloads: Vec<Workload>,
 }
 
@@ -166,9 +169,18 @@ impl Page {
     }
 }
 
+/// A report's name for people.
+fn suite_title(suite: &str) -> &str {
+    match suite {
+        "txn" => "Transactions",
+        _ => "Flash storage",
+    }
+}
+
 /// Engines that are there to measure the lab itself. They are shown, and nothing is compared with them.
 fn is_yardstick(label: &str) -> bool {
-    matches!(label, "null" | "memory")
+    let engine = label.split_once(':').map_or(label, |(engine, _)| engine);
+    matches!(engine, "null" | "memory")
 }
 
 fn or_dash(value: Option<f64>, show: impl Fn(f64) -> String) -> String {
@@ -218,7 +230,11 @@ impl RunView {
             })
             .collect();
         RunView {
-            title: format!("Flash storage, {} scale", run.settings.scale),
+            title: format!(
+                "{}, {} scale",
+                suite_title(&run.settings.suite),
+                run.settings.scale
+            ),
             date: utc(run.started_unix_s),
             partial: run.partial,
             facts: facts(run),
@@ -227,6 +243,7 @@ impl RunView {
             command: run.command.clone(),
             report: report_lines(&id, &lines, &engines),
             dropin: dropin::lines(&id, &lines, &engines),
+            transactions: transactions::lines(&id, &lines, &engines),
             engines,
             workloads,
             id,

@@ -218,3 +218,69 @@ fn tables_and_bars_need_no_script() {
         "bars relative to the longest"
     );
 }
+
+#[test]
+fn transactions_have_a_table_of_their_own() {
+    let plain = |engine: &str, variant: &str, cpu: f64| Row {
+        threads: 8,
+        cpu_us_per_op_settled: cpu,
+        ..row("put", engine, variant, 200_000.0, 1)
+    };
+    let commits = |engine: &str, variant: &str, control: &str, ops_per_s: f64| Row {
+        control: control.into(),
+        plain_workload: "put".into(),
+        threads: 8,
+        cpu_us_per_op_settled: 9.0,
+        conflicts: 2_000,
+        deadlocks: 40_000,
+        syncs_per_op: Some(0.125),
+        ..row("hot", engine, variant, ops_per_s, 1)
+    };
+    let run = Run {
+        settings: Settings {
+            suite: "txn".into(),
+            scale: "small".into(),
+            ..Settings::default()
+        },
+        rows: vec![
+            plain("esker", "locks", 6.0),
+            plain("rocksdb", "committed", 4.5),
+            commits("esker", "locks", "locks", 90_000.0),
+            commits("esker", "optimistic", "optimistic", 70_000.0),
+            commits("rocksdb", "committed", "locks", 60_000.0),
+            commits("rocksdb", "optimistic", "optimistic", 35_000.0),
+        ],
+        ..Run::default()
+    };
+    let html = esker_lab_report::render(&[run]).unwrap();
+    let table = html.split("class=\"transactions\"").nth(1).unwrap();
+    let table = table.split("</table>").next().unwrap();
+    let line = |label: &str, rate: &str| {
+        let rows = table.split("<tr>");
+        let mut found = rows.filter(|row| row.contains(label) && row.contains(rate));
+        found
+            .next()
+            .unwrap_or_else(|| panic!("{label} {rate}: {table}"))
+            .to_owned()
+    };
+    // Locks to locks, optimistic to optimistic; a commit to a put; losses of a thousand.
+    let locks = line("esker:locks", "90,000");
+    for figure in ["hot", ">1.50×<", ">2.00<", ">40.0<", ">0.125<", ">8<", ">locks<"] {
+        assert!(locks.contains(figure), "{figure}: {locks}");
+    }
+    assert_eq!(
+        locks.matches("1.50×").count(),
+        2,
+        "to RocksDB, and to a put: {locks}"
+    );
+    assert!(line("esker:optimistic", "70,000").contains(">2.00×<"));
+    assert!(line("rocksdb:committed", "60,000").contains(">1.00× best<"));
+    assert!(line("rocksdb:optimistic", "35,000").contains(">1.00× best<"));
+    assert!(line("esker:locks", "200,000").contains(">none<"));
+    assert!(html.contains("Transactions, small scale"));
+    assert!(
+        !esker_lab_report::render(&[self::run()])
+            .unwrap()
+            .contains("class=\"transactions\"")
+    );
+}

@@ -7,9 +7,11 @@ use esker_lab_core::summary;
 use super::{aligned, or_dash, plus_minus, to_baseline};
 
 /// What the columns mean that do not say it themselves.
-pub const LEGEND: &str = "An operation is a committed transaction, or a put without one. Ratios are to the best RocksDB of the \
-                          same kind: with locks to locks, optimistic to optimistic. `CPU to a put` is processor time of a \
-                          commit over that of a put of the same engine. Conflicts, deadlocks and timeouts are per thousand commits.";
+pub const LEGEND: &str = "\
+An operation is a committed transaction, or a put without one. Ratios are to the best RocksDB of the same kind: with locks
+to locks, optimistic to optimistic. `CPU to a put`: processor time of a commit over that of a put of the same engine.
+Conflicts, deadlocks and timeouts, each rolled back and run again, are per thousand commits.
+";
 
 const HEAD: [&str; 14] = [
     "test",

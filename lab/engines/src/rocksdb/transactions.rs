@@ -124,6 +124,9 @@ impl TransactionDatabase {
         };
         error.check("opening", apis.plain.free)?;
         applied.push(("transactions".to_owned(), control.name().to_owned()));
+        if control == Control::Locks && api.transaction_options_set_deadlock_detect.is_some() {
+            applied.push(("deadlock_detect".to_owned(), "1".to_owned()));
+        }
         let opened = TransactionDatabase {
             apis,
             control,
