@@ -14,7 +14,12 @@ macro_rules! calls {
         /// The calls come from one thread, `esker-events`, which holds no lock; a listener may call everything but
         /// [`Db::wait_for_listeners`](crate::Db::wait_for_listeners). The engine never waits for it. Events are told in the
         /// order in which they happened: of a job its begin, the files that it created, its end; a file's deletion after the
-        /// end of the job that replaced it. A panic is caught and counted.
+        /// end of the job that replaced it. A panic is caught and counted (`listener_panics`). 65,536 events may wait while a
+        /// listener is busy; what comes beyond is not told, and [`events_lost`](Self::events_lost) says so at its place.
+        ///
+        /// [`Db::close`](crate::Db::close), and the last handle's going, wait until all was told, except when a listener calls
+        /// it; then they let the listeners go. So who closes must not hold a lock that a listener takes. A listener that holds a
+        /// [`Db`](crate::Db) of its own keeps the database open until somebody closes it.
         pub trait EventListener: Send + Sync {
             $($(#[$doc])*
             fn $method(&self, moment: &Moment, event: &$event) {
