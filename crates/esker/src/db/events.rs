@@ -29,6 +29,11 @@ pub(super) struct JobWatch {
 }
 
 impl JobWatch {
+    /// Its number.
+    pub fn job(&self) -> u64 {
+        self.job
+    }
+
     /// When it began.
     pub fn started(&self) -> Duration {
         self.started

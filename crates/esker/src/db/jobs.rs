@@ -79,6 +79,7 @@ impl Core {
     fn flush_family(&self, family: &Arc<Family>) -> Result<()> {
         let sealed = family.view().sealed.clone();
         let watch = self.begin_flush(family, &sealed);
+        let _span = tracing::info_span!("flush", job = watch.job(), family = %family.name).entered();
         self.flush_sealed(family, &sealed, &watch)
             .inspect_err(|error| self.flush_undone(&watch, family, failed(error)))
     }
@@ -176,6 +177,11 @@ impl Core {
     /// Carries out a registered plan.
     pub(super) fn run_plan(&self, family: &Arc<Family>, plan: &Plan) -> Result<()> {
         let watch = self.begin_compaction(family, plan);
+        let span = tracing::info_span!(
+            "compaction", job = watch.job(), family = %family.name, reason = ?plan.reason,
+            from = plan.level_in, to = plan.level_out
+        );
+        let _span = span.entered();
         self.run_watched(family, plan, &watch)
             .inspect_err(|error| self.compaction_undone(&watch, family, plan, failed(error)))
     }
@@ -454,7 +460,65 @@ fn log_number_after(family: &Family, flushed: &[Arc<Buffer>]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::db::Opener;
     use crate::key::{KeyOrder, ValueKind, internal_key};
+    use crate::options::Options;
+
+    use esker_env::Env;
+    use parking_lot::Mutex;
+    use tracing::span::{Attributes, Id, Record};
+    use tracing::{Event, Metadata, Subscriber};
+
+    /// Keeps the names of spans, and of their fields.
+    #[derive(Default)]
+    struct Spans(Mutex<Vec<String>>);
+
+    impl Subscriber for Spans {
+        fn enabled(&self, _: &Metadata<'_>) -> bool {
+            true
+        }
+
+        fn new_span(&self, span: &Attributes<'_>) -> Id {
+            let fields: Vec<_> = span
+                .metadata()
+                .fields()
+                .iter()
+                .map(|field| field.name())
+                .collect();
+            let name = span.metadata().name();
+            self.0.lock().push(format!("{name}: {}", fields.join(" ")));
+            Id::from_u64(1)
+        }
+
+        fn record(&self, _: &Id, _: &Record<'_>) {}
+        fn record_follows_from(&self, _: &Id, _: &Id) {}
+        fn event(&self, _: &Event<'_>) {}
+        fn enter(&self, _: &Id) {}
+        fn exit(&self, _: &Id) {}
+    }
+
+    #[test]
+    fn each_job_is_a_span() {
+        let mut options = Options::default();
+        options.default_column_family.level0_compaction_trigger = 2;
+        let db = Opener::new(options).env(Env::simulated(1).0).open("/db").unwrap();
+        db.pause_background_work();
+        let core = db.core();
+        let family = core.family(0).unwrap();
+        let spans = Arc::new(Spans::default());
+        tracing::subscriber::with_default(Arc::clone(&spans), || {
+            for round in 0..2_u8 {
+                db.put(b"key", &[round]).unwrap();
+                core.with_token(|token| core.seal(token, &family)).unwrap();
+                assert!(core.run_one(Lane::Flush));
+            }
+            assert!(core.run_one(Lane::Compaction));
+        });
+        let flush = "flush: job family";
+        let compaction = "compaction: job family reason from to";
+        assert_eq!(*spans.0.lock(), [flush, flush, compaction]);
+        db.close().unwrap();
+    }
 
     const MIB: u64 = 1 << 20;
 
