@@ -5,6 +5,7 @@
 mod aging;
 mod column_family;
 mod database;
+mod database_text;
 mod operation;
 mod text;
 

@@ -100,7 +100,7 @@ impl ColumnFamilyOptions {
             "memtables_max" => self.memtables_max = count(name, value)?,
             "prefix_extractor" => self.prefix_extractor = extractor(name, value)?,
             "whole_key_filter" => {
-                self.whole_key_filter = value.parse().map_err(|_| bad(name, value, "true or false"))?;
+                self.whole_key_filter = flag(name, value)?;
             }
             "filter_bits_per_key" => self.filter_bits_per_key = count(name, value)?,
             "block_bytes" => self.block_bytes = count(name, value)?,
@@ -176,11 +176,15 @@ fn extractor(name: &str, value: &str) -> Result<Option<PrefixExtractor>> {
     }
 }
 
-fn bad(name: &str, value: &str, wanted: &str) -> Error {
+pub(super) fn flag(name: &str, value: &str) -> Result<bool> {
+    value.parse().map_err(|_| bad(name, value, "true or false"))
+}
+
+pub(super) fn bad(name: &str, value: &str, wanted: &str) -> Error {
     Error::invalid(format!("option {name} can't be '{value}'; it must be {wanted}"))
 }
 
-fn size(name: &str, value: &str) -> Result<u64> {
+pub(super) fn size(name: &str, value: &str) -> Result<u64> {
     let (digits, unit) = [("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30)]
         .into_iter()
         .find_map(|(suffix, unit)| Some((value.strip_suffix(suffix)?, unit)))
@@ -194,7 +198,7 @@ fn size(name: &str, value: &str) -> Result<u64> {
         .ok_or_else(|| bad(name, value, "a size that fits in 64 bits"))
 }
 
-fn count<T: TryFrom<u64>>(name: &str, value: &str) -> Result<T> {
+pub(super) fn count<T: TryFrom<u64>>(name: &str, value: &str) -> Result<T> {
     T::try_from(size(name, value)?).map_err(|_| bad(name, value, "a smaller number"))
 }
 
