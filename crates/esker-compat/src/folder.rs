@@ -3,8 +3,8 @@
 use std::io;
 use std::path::Path;
 
-use esker::ErrorKind;
 use esker::inspect::{FileEntry, Inspector};
+use esker::{Error, ErrorKind};
 use esker_env::Env;
 
 use crate::status::{Result, Status};
@@ -66,10 +66,6 @@ fn name(file: &FileEntry) -> String {
         .map_or_else(String::new, |name| name.to_string_lossy().into_owned())
 }
 
-fn failed(path: &Path, error: &io::Error) -> Status {
-    Status::Text(format!("IO error: {}: {error}", path.display()).into())
-}
-
 /// Whether a folder holds a database, whosever it is.
 pub fn is_database(dir: &Path) -> bool {
     dir.join(CURRENT).exists()
@@ -82,36 +78,47 @@ pub fn families(dir: &Path) -> Result<Vec<String>> {
     Ok(described.families.into_iter().map(|family| family.name).collect())
 }
 
-/// Removes the database in `dir` and, if nothing else is in it, the folder. What is no file of a database stays.
-/// Where there is no database there is nothing to do.
+/// Removes the database in `dir` and, if nothing else is in it, the folder; see [`remove`]. A database of LevelDB or RocksDB is
+/// refused.
 pub fn destroy(dir: &Path) -> Result<()> {
     check_not_foreign(dir)?;
-    let mut own = files(dir)?;
+    Ok(remove(&Env::posix(), dir)?)
+}
+
+/// Removes the database in `dir` and, if nothing else is in it, the folder. What is no file of a database stays.
+/// Where there is no database there is nothing to do.
+///
+/// # Errors
+/// `Locked` if it is open; those of the files.
+pub fn remove(env: &Env, dir: &Path) -> esker::Result<()> {
+    let mut own = match Inspector::with_env(dir, env).files() {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        listed => listed?,
+    };
     own.retain(is_own);
     if own.is_empty() {
         return Ok(());
     }
-    let fs = Env::posix().fs;
+    let failed = |path: &Path, error| Error::io("can't remove a database", error).in_file(path);
     let lock = dir.join(LOCK);
-    let held = match fs.lock(&lock) {
+    let held = match env.fs.lock(&lock) {
         Ok(held) => held,
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-            return Err(Status::Text(
-                format!("IO error: lock {}: already held by a process", lock.display()).into(),
-            ));
+            let message = format!("{}: already held by a process", lock.display());
+            return Err(Error::new(ErrorKind::Locked, message));
         }
-        Err(error) => return Err(failed(&lock, &error)),
+        Err(error) => return Err(failed(&lock, error)),
     };
     // CURRENT first: what an interrupted removal leaves is no database any more. The lock last, while it is held: who
     // opens a database here from then on locks a file of its own.
     own.retain(|file| name(file) != LOCK);
     own.sort_by_key(|file| name(file) != CURRENT);
     for path in own.iter().map(|file| &file.path).chain([&lock]) {
-        fs.remove(path).map_err(|error| failed(path, &error))?;
+        env.fs.remove(path).map_err(|error| failed(path, error))?;
     }
     drop(held);
     // With files of somebody else's in it the folder stays.
-    let _ = std::fs::remove_dir(dir);
+    let _ = env.fs.remove_dir(dir);
     Ok(())
 }
 

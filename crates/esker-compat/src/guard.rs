@@ -28,20 +28,26 @@ pub unsafe fn report<T>(slot: *mut *mut c_char, otherwise: T, work: impl FnOnce(
 /// without being made anew, and the engine's own locks do not poison.
 #[inline]
 pub fn survive<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
-    match catch_unwind(AssertUnwindSafe(work)) {
+    match caught(work) {
         Ok(result) => result,
-        Err(panic) => Err(panicked(&*panic)),
+        Err(panic) => Err(Status::Text(format!("Aborted: {panic}").into())),
     }
 }
 
+/// Runs `work`; if it panics, what is to be told of it.
+#[inline]
+pub fn caught<T>(work: impl FnOnce() -> T) -> std::result::Result<T, String> {
+    catch_unwind(AssertUnwindSafe(work)).map_err(|panic| panicked(&*panic))
+}
+
 #[cold]
-fn panicked(panic: &(dyn Any + Send)) -> Status {
+fn panicked(panic: &(dyn Any + Send)) -> String {
     let message = panic
         .downcast_ref::<&str>()
         .copied()
         .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
         .unwrap_or("no message");
-    Status::Text(format!("Aborted: a defect of the library: {message}").into())
+    format!("a defect of the library: {message}")
 }
 
 /// Puts an error into a slot, in the place of what it holds.
