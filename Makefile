@@ -1,6 +1,6 @@
 # What can be done here; each target is a line or two, the work is in scripts/. `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help setup run test lint fmt deny test-long torture fuzz loom miri memcheck golden bench peers dropin
+.PHONY: help setup run test lint fmt deny test-long torture fuzz loom miri memcheck golden bench peers dropin capi header
 
 SECONDS_PER_TARGET ?= 60
 
@@ -44,7 +44,7 @@ miri: ## the modules with unsafe code under Miri
 	@scripts/setup.sh build deep
 	@scripts/miri.sh
 
-memcheck: ## the drop-in libraries' C programs under valgrind
+memcheck: ## the C programs of the drop-in libraries and the C interface under valgrind
 	@scripts/setup.sh build
 	@scripts/memcheck.sh
 
@@ -61,3 +61,11 @@ peers: ## fetch RocksDB and LevelDB for the lab
 dropin: ## the libraries for programs of LevelDB and RocksDB, into target/dropin
 	@scripts/setup.sh build
 	@scripts/dropin.sh
+
+capi: ## the C library with its header, into target/capi
+	@scripts/setup.sh build
+	@scripts/capi.sh
+
+header: ## write esker.h anew from the sources of the C interface
+	@scripts/setup.sh build
+	@scripts/header.sh

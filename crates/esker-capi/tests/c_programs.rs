@@ -1,0 +1,139 @@
+//! Programs in C and C++ use the library: one calls every function, plainly and under AddressSanitizer, linked both ways.
+
+// All of it is tests.
+#![allow(clippy::unwrap_used)]
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const C: &[&str] = &[
+    "-std=c11",
+    "-Wall",
+    "-Wextra",
+    "-Werror",
+    "-pedantic",
+    "-O1",
+    "-g",
+];
+const CPP: &[&str] = &[
+    "-std=c++17",
+    "-Wall",
+    "-Wextra",
+    "-Werror",
+    "-pedantic",
+    "-O1",
+    "-g",
+];
+
+fn folder() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// A library of this package, which cargo builds before the package's tests, beside them.
+fn library(name: &str) -> PathBuf {
+    let path = std::env::current_exe().unwrap().parent().unwrap().join(name);
+    assert!(path.exists(), "{} was not built", path.display());
+    path
+}
+
+/// Compiles sources against the library, runs the program on a fresh folder, and expects it to come to its end.
+fn run(compiler: &str, flags: &[&str], sources: &[PathBuf], library: &Path) {
+    let dir = tempfile::tempdir().unwrap();
+    let (program, data) = (dir.path().join("program"), dir.path().join("data"));
+    let compiled = Command::new(compiler)
+        .args(flags)
+        .arg("-I")
+        .arg(folder().join("include"))
+        .args(sources)
+        .arg(library)
+        .args(["-lpthread", "-lm", "-ldl", "-o"])
+        .arg(&program)
+        .output()
+        .unwrap_or_else(|error| panic!("{compiler}: {error}; scripts/setup.sh build installs it"));
+    assert!(
+        compiled.status.success(),
+        "{}",
+        String::from_utf8_lossy(&compiled.stderr)
+    );
+    std::fs::create_dir(&data).unwrap();
+    // The program was linked with the library's soname.
+    std::os::unix::fs::symlink(library, dir.path().join("libesker.so.0")).unwrap();
+    let output = Command::new(&program)
+        .arg(&data)
+        .env("LD_LIBRARY_PATH", dir.path())
+        .output()
+        .unwrap();
+    assert!(
+        output.status.success() && output.stdout.ends_with(b"done\n"),
+        "{}: {}",
+        output.status,
+        String::from_utf8_lossy(&output.stderr)
+    );
+}
+
+/// The sources of the program that calls everything.
+fn everything() -> Vec<PathBuf> {
+    let names = [
+        "main",
+        "database",
+        "reads",
+        "hooks",
+        "maintenance",
+        "transactions",
+    ];
+    let path = |name| folder().join(format!("tests/c/{name}.c"));
+    names.into_iter().map(path).collect()
+}
+
+#[test]
+fn a_program_that_calls_everything_gets_what_it_should() {
+    run("cc", C, &everything(), &library("libesker_capi.so"));
+}
+
+#[test]
+fn the_static_library_does_the_same() {
+    run("cc", C, &everything(), &library("libesker_capi.a"));
+}
+
+#[test]
+fn address_sanitizer_finds_no_bad_access_and_no_leak() {
+    let flags = [C, &["-fsanitize=address", "-fno-omit-frame-pointer"]].concat();
+    run("cc", &flags, &everything(), &library("libesker_capi.so"));
+}
+
+#[test]
+fn a_leak_would_be_found() {
+    let dir = tempfile::tempdir().unwrap();
+    let source = dir.path().join("leak.c");
+    let program = dir.path().join("leak");
+    std::fs::write(
+        &source,
+        "#include <esker.h>\nint main(void) { esker_batch *batch = esker_batch_create(); \
+         batch = esker_batch_create(); esker_batch_free(batch); return 0; }\n",
+    )
+    .unwrap();
+    let library = library("libesker_capi.so");
+    std::os::unix::fs::symlink(&library, dir.path().join("libesker.so.0")).unwrap();
+    let compiled = Command::new("cc")
+        .args(["-O0", "-g", "-fsanitize=address", "-I"])
+        .arg(folder().join("include"))
+        .arg(&source)
+        .arg(&library)
+        .arg("-o")
+        .arg(&program)
+        .status()
+        .unwrap();
+    assert!(compiled.success());
+    let output = Command::new(&program)
+        .env("LD_LIBRARY_PATH", dir.path())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && said.contains("leak"), "{said}");
+}
+
+#[test]
+fn the_header_is_cpp_too() {
+    let source = folder().join("tests/c/header.cc");
+    run("c++", CPP, &[source], &library("libesker_capi.so"));
+}
