@@ -133,6 +133,39 @@ fn a_leak_would_be_found() {
 }
 
 #[test]
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+fn what_is_called_for_every_row_allocates_nothing() {
+    let source = folder().join("tests/c/alone/allocations.c");
+    run("cc", C, &[source], &library("libesker_capi.so"));
+}
+
+/// The code of a language in `docs/capi.md`, as a source file.
+fn code_of_the_page(language: &str, dir: &Path) -> PathBuf {
+    let page = std::fs::read_to_string(folder().join("../../docs/capi.md")).unwrap();
+    let (_, code) = page.split_once(&format!("```{language}\n")).unwrap();
+    let path = dir.join(format!("page.{language}"));
+    std::fs::write(&path, code.split("```").next().unwrap()).unwrap();
+    path
+}
+
+#[test]
+fn the_programs_of_the_page_run() {
+    let dir = tempfile::tempdir().unwrap();
+    run(
+        "cc",
+        C,
+        &[code_of_the_page("c", dir.path())],
+        &library("libesker_capi.so"),
+    );
+    run(
+        "c++",
+        CPP,
+        &[code_of_the_page("cpp", dir.path())],
+        &library("libesker_capi.so"),
+    );
+}
+
+#[test]
 fn the_header_is_cpp_too() {
     let source = folder().join("tests/c/header.cc");
     run("c++", CPP, &[source], &library("libesker_capi.so"));

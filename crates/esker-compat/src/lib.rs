@@ -12,6 +12,8 @@
 //! | `folder` | databases of others are recognised; a database is listed or destroyed |
 //! | `properties` | figures of an open database |
 //!
+//! Esker's own C interface (`crates/esker-capi/`) uses `bytes`, `guard::caught` and `folder::remove`, which know nothing of the originals.
+//!
 //! **The contract** of every function here and in the two libraries that is `unsafe`, as the originals' headers state
 //! it: pointers to objects come from the matching `create` or `open` and were not destroyed; data pointers are readable
 //! for the length beside them; an error slot holds null or a string that `malloc` gave. What is more than that is said
