@@ -555,8 +555,8 @@ typedef struct {
 typedef struct {
   // Its number.
   uint64_t id;
-  // The name that it was given; data is null without one.
-  esker_slice name;
+  // What its options call it; data is null if they don't.
+  esker_slice label;
   // Time since it began, in microseconds.
   uint64_t age_us;
   // Mutations that it would commit.
@@ -1101,7 +1101,7 @@ esker_error *esker_batch_delete_range(esker_batch *batch,
                                       esker_slice start,
                                       esker_slice end);
 
-// Adds all that `other` holds behind its own. Error: as `esker_batch_put`.
+// Adds all that `other` holds, which may be itself, behind its own. Error: as `esker_batch_put`.
 ESKER_MUST_USE esker_error *esker_batch_append(esker_batch *batch, const esker_batch *other);
 
 // Mutations in it.
@@ -1137,7 +1137,7 @@ void esker_value_reset(esker_value *value);
 // What it holds, until it is used again or freed; data is null if it holds nothing.
 esker_slice esker_value_slice(const esker_value *value);
 
-// Finds the value of `key`: `value` holds it from then on, and `slice` (may be null) says where it is. Data is null if the key has none,
+// Finds the value of `key` (which may be what `value` holds): `value` holds it from then on, and `slice` (may be null) says where it is. Data is null if the key has none,
 // which is no error; of an empty value it is not. Costs one storage read at most where filters and indexes are in memory.
 // Errors: `ESKER_IO`, `ESKER_CORRUPTION`, `ESKER_CLOSED`; `value` holds nothing then.
 ESKER_MUST_USE
@@ -1221,10 +1221,10 @@ esker_error *esker_iterator_seek_to_first(esker_iterator *iterator,
 // Moves to the last row within the bounds.
 ESKER_MUST_USE esker_error *esker_iterator_seek_to_last(esker_iterator *iterator, esker_row *row);
 
-// Moves to the first row whose key is `key` or follows it.
+// Moves to the first row whose key is `key` or follows it. The key may be the one that it stands on.
 ESKER_MUST_USE esker_error *esker_iterator_seek(esker_iterator *iterator, esker_slice key, esker_row *row);
 
-// Moves to the last row whose key is `key` or precedes it.
+// Moves to the last row whose key is `key` or precedes it. As `esker_iterator_seek`.
 ESKER_MUST_USE
 esker_error *esker_iterator_seek_for_prev(esker_iterator *iterator,
                                           esker_slice key,
@@ -1551,10 +1551,10 @@ void esker_transaction_options_set_lock_timeout_us(esker_transaction_options *op
 void esker_transaction_options_set_deadlock_detection(esker_transaction_options *options,
                                                       bool detection);
 
-// A name for lists of transactions; null: none.
+// What lists of transactions show it as; null: nothing.
 ESKER_MUST_USE
-esker_error *esker_transaction_options_set_name(esker_transaction_options *options,
-                                                const char *name);
+esker_error *esker_transaction_options_set_label(esker_transaction_options *options,
+                                                 const char *label);
 
 // How it is committed; null: as the database's defaults say.
 void esker_transaction_options_set_write_options(esker_transaction_options *options,
@@ -1601,8 +1601,8 @@ esker_error *esker_transaction_pop_save_point(esker_transaction *transaction,
 // Its number, which no other transaction of this opening of the database has or had; 0 for null.
 uint64_t esker_transaction_id(const esker_transaction *transaction);
 
-// The name that its options gave it, until it is restarted or freed; none without one.
-esker_slice esker_transaction_name(const esker_transaction *transaction);
+// What its options call it, until it is restarted or freed; data is null if they don't.
+esker_slice esker_transaction_label(const esker_transaction *transaction);
 
 // What its plain reads see.
 esker_isolation esker_transaction_isolation(const esker_transaction *transaction);

@@ -129,15 +129,20 @@ pub extern "C" fn esker_batch_delete_range(
     })
 }
 
-/// Adds all that `other` holds behind its own. Error: as `esker_batch_put`.
+/// Adds all that `other` holds, which may be itself, behind its own. Error: as `esker_batch_put`.
 #[must_use]
 #[unsafe(no_mangle)]
-pub extern "C" fn esker_batch_append(
+pub unsafe extern "C" fn esker_batch_append(
     batch: Option<&mut esker_batch>,
-    other: Option<&esker_batch>,
+    other: *const esker_batch,
 ) -> Option<Box<esker_error>> {
     answer(|| {
-        let (batch, other) = (given(batch, "the batch")?, given(other, "the other batch")?);
+        let batch = given(batch, "the batch")?;
+        if std::ptr::eq(batch, other) {
+            return batch.0.change(|batch| batch.append(&batch.clone()));
+        }
+        // SAFETY: the contract; it is another object than the one that is changed.
+        let other = given(unsafe { other.as_ref() }, "the other batch")?;
         batch.0.change(|batch| batch.append(other.0.get()))
     })
 }

@@ -15,7 +15,20 @@ use crate::slice::{esker_row, esker_slice};
 ///
 /// It keeps the files alive that it reads. It may outlive its database's handle, and its transaction; it can then be moved over what it
 /// pinned, and not be positioned anew.
-pub struct esker_iterator(pub Guarded<Cursor>);
+pub struct esker_iterator {
+    pub cursor: Guarded<Cursor>,
+    /// The key of a positioning: what C gave may be the iterator's own bytes.
+    target: Vec<u8>,
+}
+
+impl esker_iterator {
+    pub fn new(cursor: Cursor) -> Self {
+        Self {
+            cursor: Guarded::new(cursor),
+            target: Vec::new(),
+        }
+    }
+}
 
 /// The two kinds, which have the same calls.
 #[allow(clippy::large_enum_variant, reason = "it is on the heap with its handle")]
@@ -58,13 +71,14 @@ const NO_ROW: esker_row<'static> = esker_row {
 fn moved<'a>(
     iterator: Option<&'a mut esker_iterator>,
     row: Option<&mut MaybeUninit<esker_row<'a>>>,
-    work: impl FnOnce(&mut Cursor) -> Result<()>,
+    work: impl FnOnce(&mut Cursor, &mut Vec<u8>) -> Result<()>,
 ) -> Option<Box<esker_error>> {
     let mut stands_on = NO_ROW;
     let result = answer(|| {
         let iterator = given(iterator, "the iterator")?;
-        iterator.0.change(work)?;
-        stands_on = iterator.0.get().row();
+        let target = &mut iterator.target;
+        iterator.cursor.change(|cursor| work(cursor, target))?;
+        stands_on = iterator.cursor.get().row();
         Ok(())
     });
     put(row, stands_on);
@@ -84,7 +98,7 @@ pub extern "C" fn esker_iterator_create(
         let db = given(db, "db")?;
         let options = options.map(|options| options.0.clone()).unwrap_or_default();
         let iter = db.db.iter_cf(db.family(family), options)?;
-        Ok(esker_iterator(Guarded::new(Cursor::Plain(iter))))
+        Ok(esker_iterator::new(Cursor::Plain(iter)))
     })
 }
 
@@ -116,7 +130,7 @@ pub unsafe extern "C" fn esker_iterator_create_many(
         let options = options.map(|options| options.0.clone()).unwrap_or_default();
         let made = db.db.iter_many(&families, &options)?;
         for (i, iter) in made.into_iter().enumerate() {
-            let iterator = Box::new(esker_iterator(Guarded::new(Cursor::Plain(iter))));
+            let iterator = Box::new(esker_iterator::new(Cursor::Plain(iter)));
             // SAFETY: as above.
             unsafe { iterators.add(i).write(Some(iterator)) };
         }
@@ -142,7 +156,7 @@ pub extern "C" fn esker_iterator_seek_to_first<'a>(
     moved(
         iterator,
         row,
-        |cursor| either!(cursor, iter => iter.seek_to_first()),
+        |cursor, _| either!(cursor, iter => iter.seek_to_first()),
     )
 }
 
@@ -156,11 +170,11 @@ pub extern "C" fn esker_iterator_seek_to_last<'a>(
     moved(
         iterator,
         row,
-        |cursor| either!(cursor, iter => iter.seek_to_last()),
+        |cursor, _| either!(cursor, iter => iter.seek_to_last()),
     )
 }
 
-/// Moves to the first row whose key is `key` or follows it.
+/// Moves to the first row whose key is `key` or follows it. The key may be the one that it stands on.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C" fn esker_iterator_seek<'a>(
@@ -168,13 +182,13 @@ pub extern "C" fn esker_iterator_seek<'a>(
     key: esker_slice<'_>,
     row: Option<&mut MaybeUninit<esker_row<'a>>>,
 ) -> Option<Box<esker_error>> {
-    moved(iterator, row, |cursor| {
-        let key = key.get()?;
-        either!(cursor, iter => iter.seek(key))
+    moved(iterator, row, |cursor, target| {
+        key.get()?.clone_into(target);
+        either!(cursor, iter => iter.seek(target))
     })
 }
 
-/// Moves to the last row whose key is `key` or precedes it.
+/// Moves to the last row whose key is `key` or precedes it. As `esker_iterator_seek`.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C" fn esker_iterator_seek_for_prev<'a>(
@@ -182,9 +196,9 @@ pub extern "C" fn esker_iterator_seek_for_prev<'a>(
     key: esker_slice<'_>,
     row: Option<&mut MaybeUninit<esker_row<'a>>>,
 ) -> Option<Box<esker_error>> {
-    moved(iterator, row, |cursor| {
-        let key = key.get()?;
-        either!(cursor, iter => iter.seek_for_prev(key))
+    moved(iterator, row, |cursor, target| {
+        key.get()?.clone_into(target);
+        either!(cursor, iter => iter.seek_for_prev(target))
     })
 }
 
@@ -195,7 +209,7 @@ pub extern "C" fn esker_iterator_next<'a>(
     iterator: Option<&'a mut esker_iterator>,
     row: Option<&mut MaybeUninit<esker_row<'a>>>,
 ) -> Option<Box<esker_error>> {
-    moved(iterator, row, |cursor| either!(cursor, iter => iter.next()))
+    moved(iterator, row, |cursor, _| either!(cursor, iter => iter.next()))
 }
 
 /// Moves to the previous row; does nothing while it stands on none.
@@ -205,13 +219,13 @@ pub extern "C" fn esker_iterator_prev<'a>(
     iterator: Option<&'a mut esker_iterator>,
     row: Option<&mut MaybeUninit<esker_row<'a>>>,
 ) -> Option<Box<esker_error>> {
-    moved(iterator, row, |cursor| either!(cursor, iter => iter.prev()))
+    moved(iterator, row, |cursor, _| either!(cursor, iter => iter.prev()))
 }
 
 /// The row it stands on; a null key if there is none.
 #[unsafe(no_mangle)]
 pub extern "C" fn esker_iterator_row(iterator: Option<&esker_iterator>) -> esker_row<'_> {
-    iterator.map_or(NO_ROW, |iterator| iterator.0.get().row())
+    iterator.map_or(NO_ROW, |iterator| iterator.cursor.get().row())
 }
 
 /// Shows the rows of now (or of the options' snapshot). Not positioned afterwards. For an iterator of a transaction:
@@ -220,12 +234,14 @@ pub extern "C" fn esker_iterator_row(iterator: Option<&esker_iterator>) -> esker
 #[unsafe(no_mangle)]
 pub extern "C" fn esker_iterator_refresh(iterator: Option<&mut esker_iterator>) -> Option<Box<esker_error>> {
     answer(|| {
-        given(iterator, "the iterator")?.0.change(|cursor| match cursor {
-            Cursor::Plain(iter) => iter.refresh(),
-            Cursor::Transaction(_) => Err(Error::new(
-                ErrorKind::InvalidArgument,
-                "an iterator of a transaction is refreshed by esker_transaction_refresh_iterator",
-            )),
-        })
+        given(iterator, "the iterator")?
+            .cursor
+            .change(|cursor| match cursor {
+                Cursor::Plain(iter) => iter.refresh(),
+                Cursor::Transaction(_) => Err(Error::new(
+                    ErrorKind::InvalidArgument,
+                    "an iterator of a transaction is refreshed by esker_transaction_refresh_iterator",
+                )),
+            })
     })
 }

@@ -293,8 +293,8 @@ pub extern "C" fn esker_deadlocks_free(deadlocks: Option<Box<esker_deadlocks>>) 
 pub struct esker_running {
     /// Its number.
     pub id: u64,
-    /// The name that it was given; data is null without one.
-    pub name: esker_slice<'static>,
+    /// What its options call it; data is null if they don't.
+    pub label: esker_slice<'static>,
     /// Time since it began, in microseconds.
     pub age_us: u64,
     /// Mutations that it would commit.
@@ -319,15 +319,15 @@ pub extern "C" fn esker_db_running(
             Layer::Locking(db) => db.running(),
             Layer::Optimistic(db) => db.running(),
         };
-        // SAFETY: names are shared, and held by what the list owns.
+        // SAFETY: labels are shared, and held by what the list owns.
         Ok(esker_running_list(unsafe {
             List::new(all, |all| {
                 let items = all.iter().map(|one| esker_running {
                     id: one.id.0,
-                    name: one
+                    label: one
                         .name
                         .as_ref()
-                        .map_or(esker_slice::NONE, |name| lend(name.as_bytes())),
+                        .map_or(esker_slice::NONE, |label| lend(label.as_bytes())),
                     age_us: micros(one.age),
                     writes: one.writes,
                     locks: one.locks,

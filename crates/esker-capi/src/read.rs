@@ -2,7 +2,7 @@
 
 use std::mem::MaybeUninit;
 
-use esker::{PinnedValue, ReadOptions};
+use esker::{PinnedValue, ReadOptions, Result};
 
 use crate::boundary::{answer, given, put, release};
 use crate::call_options::esker_read_options;
@@ -19,15 +19,18 @@ use crate::snapshot::esker_snapshot;
 pub struct esker_value(Option<PinnedValue>);
 
 impl esker_value {
-    /// Holds what was found, and says where it is.
+    /// Holds what `find` finds, and says where it is; nothing after an error. What it held stays until then: it may be the key.
     #[inline]
     pub fn hold<'a>(
         &'a mut self,
-        found: Option<PinnedValue>,
         slice: Option<&mut MaybeUninit<esker_slice<'a>>>,
-    ) {
-        self.0 = found;
+        find: impl FnOnce() -> Result<Option<PinnedValue>>,
+    ) -> Result<()> {
+        let found = find();
+        self.0 = None;
+        self.0 = found?;
         put(slice, esker_slice::optional(self.0.as_deref()));
+        Ok(())
     }
 }
 
@@ -57,7 +60,7 @@ pub extern "C" fn esker_value_slice(value: Option<&esker_value>) -> esker_slice<
     esker_slice::optional(value.and_then(|value| value.0.as_deref()))
 }
 
-/// Finds the value of `key`: `value` holds it from then on, and `slice` (may be null) says where it is. Data is null if the key has none,
+/// Finds the value of `key` (which may be what `value` holds): `value` holds it from then on, and `slice` (may be null) says where it is. Data is null if the key has none,
 /// which is no error; of an empty value it is not. Costs one storage read at most where filters and indexes are in memory.
 /// Errors: `ESKER_IO`, `ESKER_CORRUPTION`, `ESKER_CLOSED`; `value` holds nothing then.
 #[must_use]
@@ -71,16 +74,14 @@ pub extern "C" fn esker_db_get<'a>(
     slice: Option<&mut MaybeUninit<esker_slice<'a>>>,
 ) -> Option<Box<esker_error>> {
     answer(|| {
-        let value = given(value, "the value")?;
-        value.0 = None;
-        let (db, key) = (given(db, "db")?, key.get()?);
-        let family = db.family(family);
-        let found = match options {
-            None => db.db.get_cf(family, key)?,
-            Some(options) => db.db.get_with(family, key, &options.0)?,
-        };
-        value.hold(found, slice);
-        Ok(())
+        given(value, "the value")?.hold(slice, || {
+            let (db, key) = (given(db, "db")?, key.get()?);
+            let family = db.family(family);
+            match options {
+                None => db.db.get_cf(family, key),
+                Some(options) => db.db.get_with(family, key, &options.0),
+            }
+        })
     })
 }
 
@@ -92,22 +93,19 @@ pub struct esker_values {
 }
 
 impl esker_values {
-    /// Holds nothing any more.
-    pub fn clear(&mut self) {
+    /// Holds what `find` finds; nothing after an error. What it held stays until then: it may be the keys.
+    pub fn hold(&mut self, find: impl FnOnce() -> Result<Vec<Option<PinnedValue>>>) -> Result<()> {
+        let found = find();
         self.slices.clear();
         self.held.clear();
-    }
-
-    /// Holds what was found.
-    pub fn hold(&mut self, found: Vec<Option<PinnedValue>>) {
-        self.clear();
-        self.held = found;
+        self.held = found?;
         let slices = self.held.iter().map(|value| match value {
             // SAFETY: a pinned value stays where it is as long as it is held, which is as long as its slice stands here.
             Some(value) => unsafe { lend(value) },
             None => esker_slice::NONE,
         });
         self.slices.extend(slices);
+        Ok(())
     }
 }
 
@@ -148,15 +146,14 @@ pub unsafe extern "C" fn esker_db_multi_get(
     values: Option<&mut esker_values>,
 ) -> Option<Box<esker_error>> {
     answer(|| {
-        let values = given(values, "the values")?;
-        values.clear();
-        let db = given(db, "db")?;
-        // SAFETY: the contract.
-        let keys = unsafe { slices(keys, count) }?;
-        let defaults = ReadOptions::default();
-        let options = options.map_or(&defaults, |options| &options.0);
-        values.hold(db.db.multi_get(db.family(family), &keys, options)?);
-        Ok(())
+        given(values, "the values")?.hold(|| {
+            let db = given(db, "db")?;
+            // SAFETY: the contract.
+            let keys = unsafe { slices(keys, count) }?;
+            let defaults = ReadOptions::default();
+            let options = options.map_or(&defaults, |options| &options.0);
+            db.db.multi_get(db.family(family), &keys, options)
+        })
     })
 }
 

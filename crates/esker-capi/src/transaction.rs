@@ -165,11 +165,11 @@ pub extern "C" fn esker_transaction_id(transaction: Option<&esker_transaction>) 
     transaction.map_or(0, |transaction| transaction.inner.get().id().0)
 }
 
-/// The name that its options gave it, until it is restarted or freed; none without one.
+/// What its options call it, until it is restarted or freed; data is null if they don't.
 #[unsafe(no_mangle)]
-pub extern "C" fn esker_transaction_name(transaction: Option<&esker_transaction>) -> esker_slice<'_> {
-    let name = transaction.and_then(|transaction| transaction.inner.get().name());
-    esker_slice::optional(name.map(str::as_bytes))
+pub extern "C" fn esker_transaction_label(transaction: Option<&esker_transaction>) -> esker_slice<'_> {
+    let label = transaction.and_then(|transaction| transaction.inner.get().name());
+    esker_slice::optional(label.map(str::as_bytes))
 }
 
 /// What its plain reads see.

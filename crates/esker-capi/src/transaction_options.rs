@@ -194,19 +194,19 @@ pub extern "C" fn esker_transaction_options_set_deadlock_detection(
     }
 }
 
-/// A name for lists of transactions; null: none.
+/// What lists of transactions show it as; null: nothing.
 #[must_use]
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn esker_transaction_options_set_name(
+pub unsafe extern "C" fn esker_transaction_options_set_label(
     options: Option<&mut esker_transaction_options>,
-    name: *const c_char,
+    label: *const c_char,
 ) -> Option<Box<esker_error>> {
     answer(|| {
         let options = given(options, "options")?;
-        options.0.name = match name.is_null() {
+        options.0.name = match label.is_null() {
             true => None,
             // SAFETY: the contract.
-            false => Some(unsafe { text::string(name, "the name") }?.into()),
+            false => Some(unsafe { text::string(label, "the label") }?.into()),
         };
         Ok(())
     })

@@ -2,7 +2,7 @@
 
 use std::mem::MaybeUninit;
 
-use crate::boundary::{Guarded, answer, given, made, put};
+use crate::boundary::{answer, given, made, put};
 use crate::call_options::esker_read_options;
 use crate::error::esker_error;
 use crate::family::esker_family;
@@ -25,18 +25,16 @@ pub extern "C" fn esker_transaction_get<'a>(
     slice: Option<&mut MaybeUninit<esker_slice<'a>>>,
 ) -> Option<Box<esker_error>> {
     answer(|| {
-        let value = given(value, "the value")?;
-        value.hold(None, None);
-        let key = key.get()?;
-        let found = esker_transaction::change(transaction, |transaction, default| {
-            let family = family.map_or(default, |family| &family.0);
-            match options {
-                None => transaction.get(family, key),
-                Some(options) => transaction.get_with(family, key, &options.0),
-            }
-        })?;
-        value.hold(found, slice);
-        Ok(())
+        given(value, "the value")?.hold(slice, || {
+            let key = key.get()?;
+            esker_transaction::change(transaction, |transaction, default| {
+                let family = family.map_or(default, |family| &family.0);
+                match options {
+                    None => transaction.get(family, key),
+                    Some(options) => transaction.get_with(family, key, &options.0),
+                }
+            })
+        })
     })
 }
 
@@ -51,14 +49,13 @@ pub unsafe extern "C" fn esker_transaction_multi_get(
     values: Option<&mut esker_values>,
 ) -> Option<Box<esker_error>> {
     answer(|| {
-        let values = given(values, "the values")?;
-        values.clear();
-        // SAFETY: the contract.
-        let keys = unsafe { slices(keys, count) }?;
-        values.hold(esker_transaction::change(transaction, |transaction, default| {
-            transaction.multi_get(family.map_or(default, |family| &family.0), &keys)
-        })?);
-        Ok(())
+        given(values, "the values")?.hold(|| {
+            // SAFETY: the contract.
+            let keys = unsafe { slices(keys, count) }?;
+            esker_transaction::change(transaction, |transaction, default| {
+                transaction.multi_get(family.map_or(default, |family| &family.0), &keys)
+            })
+        })
     })
 }
 
@@ -75,14 +72,12 @@ pub extern "C" fn esker_transaction_get_for_update<'a>(
     slice: Option<&mut MaybeUninit<esker_slice<'a>>>,
 ) -> Option<Box<esker_error>> {
     answer(|| {
-        let value = given(value, "the value")?;
-        value.hold(None, None);
-        let (key, mode) = (key.get()?, lock_mode(mode)?);
-        let found = esker_transaction::change(transaction, |transaction, default| {
-            transaction.get_for_update(family.map_or(default, |family| &family.0), key, mode)
-        })?;
-        value.hold(found, slice);
-        Ok(())
+        given(value, "the value")?.hold(slice, || {
+            let (key, mode) = (key.get()?, lock_mode(mode)?);
+            esker_transaction::change(transaction, |transaction, default| {
+                transaction.get_for_update(family.map_or(default, |family| &family.0), key, mode)
+            })
+        })
     })
 }
 
@@ -99,15 +94,14 @@ pub unsafe extern "C" fn esker_transaction_multi_get_for_update(
     values: Option<&mut esker_values>,
 ) -> Option<Box<esker_error>> {
     answer(|| {
-        let values = given(values, "the values")?;
-        values.clear();
-        // SAFETY: the contract.
-        let (keys, mode) = (unsafe { slices(keys, count) }?, lock_mode(mode)?);
-        values.hold(esker_transaction::change(transaction, |transaction, default| {
-            let family = family.map_or(default, |family| &family.0);
-            transaction.multi_get_for_update(family, &keys, mode)
-        })?);
-        Ok(())
+        given(values, "the values")?.hold(|| {
+            // SAFETY: the contract.
+            let (keys, mode) = (unsafe { slices(keys, count) }?, lock_mode(mode)?);
+            esker_transaction::change(transaction, |transaction, default| {
+                let family = family.map_or(default, |family| &family.0);
+                transaction.multi_get_for_update(family, &keys, mode)
+            })
+        })
     })
 }
 
@@ -182,7 +176,7 @@ pub extern "C" fn esker_transaction_iterator(
         let iter = esker_transaction::change(transaction, |transaction, default| {
             transaction.iter(family.map_or(default, |family| &family.0), options)
         })?;
-        Ok(esker_iterator(Guarded::new(Cursor::Transaction(iter))))
+        Ok(esker_iterator::new(Cursor::Transaction(iter)))
     })
 }
 
@@ -196,7 +190,7 @@ pub extern "C" fn esker_transaction_refresh_iterator(
     answer(|| {
         let iterator = given(iterator, "the iterator")?;
         esker_transaction::change(transaction, |transaction, _| {
-            iterator.0.change(|cursor| match cursor {
+            iterator.cursor.change(|cursor| match cursor {
                 Cursor::Transaction(iter) => transaction.refresh(iter),
                 Cursor::Plain(_) => Err(esker::Error::invalid(
                     "an iterator of the database is refreshed by esker_iterator_refresh",

@@ -203,6 +203,8 @@ void test_batches(void) {
   OK(esker_batch_visit(batch, show, &all));
   CHECK(all.count == 5);
   CHECK(strcmp(all.text, "0:0:a=1 1:0:b=2 0:2:c= 1:4:x=z 1:3:m=+ ") == 0);
+  OK(esker_batch_append(batch, batch));
+  CHECK(esker_batch_count(batch) == 12);
   esker_batch_clear(other);
   CHECK(esker_batch_count(other) == 0);
 

@@ -38,6 +38,21 @@ void test_reads(void) {
   OK(esker_db_get(db, NULL, bytes("a2"), NULL, value, NULL));
   CHECK(is(esker_value_slice(value), "2"));
 
+  /* What is held may be the key of the next get, or the keys of the next gets. */
+  OK(esker_db_put(db, NULL, bytes("first"), bytes("second"), NULL));
+  OK(esker_db_put(db, NULL, bytes("second"), bytes("third"), NULL));
+  OK(esker_db_get(db, NULL, bytes("first"), NULL, value, &slice));
+  OK(esker_db_get(db, NULL, slice, NULL, value, &slice));
+  CHECK(is(slice, "third"));
+  esker_values *chain = esker_values_create();
+  esker_slice start = bytes("first");
+  OK(esker_db_multi_get(db, NULL, &start, 1, NULL, chain));
+  OK(esker_db_multi_get(db, NULL, esker_values_items(chain, NULL), 1, NULL, chain));
+  CHECK(is(esker_values_items(chain, NULL)[0], "third"));
+  esker_values_free(chain);
+  OK(esker_db_delete(db, NULL, bytes("first"), NULL));
+  OK(esker_db_delete(db, NULL, bytes("second"), NULL));
+
   /* Snapshots. */
   esker_snapshot *snapshot;
   OK(esker_snapshot_create(db, &snapshot));
@@ -87,6 +102,11 @@ void test_reads(void) {
   CHECK(is(row.key, "b1") && is(esker_iterator_row(iterator).key, "b1"));
   OK(esker_iterator_seek_for_prev(iterator, bytes("b"), NULL));
   CHECK(is(esker_iterator_row(iterator).key, "a2") && is(esker_iterator_row(iterator).value, "2"));
+  /* To the key on which it stands. */
+  OK(esker_iterator_seek(iterator, esker_iterator_row(iterator).key, &row));
+  CHECK(is(row.key, "a2"));
+  OK(esker_iterator_seek_for_prev(iterator, row.key, &row));
+  CHECK(is(row.key, "a2"));
   OK(esker_iterator_seek(iterator, bytes("d"), &row));
   CHECK(is(row.key, NULL) && is(esker_iterator_row(iterator).key, NULL));
   esker_iterator_free(iterator);

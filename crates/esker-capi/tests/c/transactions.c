@@ -86,11 +86,11 @@ static void both_kinds(bool optimistic) {
   esker_transaction_options_set_lock_timeout_us(options, 0);
   esker_transaction_options_set_deadlock_detection(options, true);
   esker_transaction_options_set_write_options(options, write);
-  OK(esker_transaction_options_set_name(options, "payday"));
+  OK(esker_transaction_options_set_label(options, "payday"));
   esker_transaction *transaction, *second;
   OK(esker_transaction_begin(db, options, &transaction));
   OK(esker_transaction_begin(db, NULL, &second));
-  CHECK(is(esker_transaction_name(transaction), "payday") && is(esker_transaction_name(second), NULL));
+  CHECK(is(esker_transaction_label(transaction), "payday") && is(esker_transaction_label(second), NULL));
   CHECK(esker_transaction_id(transaction) != esker_transaction_id(second) && esker_transaction_is_active(second));
   CHECK(esker_transaction_isolation(transaction) == ESKER_REPEATABLE_READ);
   CHECK(esker_transaction_isolation(second) == ESKER_READ_COMMITTED);
@@ -98,8 +98,8 @@ static void both_kinds(bool optimistic) {
   OK(esker_db_running(db, &list));
   size_t count = 0;
   const esker_running *running = esker_running_items(list, &count);
-  CHECK(count == 2 && running[0].id == esker_transaction_id(transaction) && is(running[0].name, "payday"));
-  CHECK(running[1].writes == 0 && running[1].locks == 0 && is(running[1].name, NULL));
+  CHECK(count == 2 && running[0].id == esker_transaction_id(transaction) && is(running[0].label, "payday"));
+  CHECK(running[1].writes == 0 && running[1].locks == 0 && is(running[1].label, NULL));
   esker_running_free(list);
 
   every_write(db, transaction);
