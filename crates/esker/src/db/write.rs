@@ -259,7 +259,8 @@ impl Core {
         }
         self.wake();
         self.stop_writers(family);
-        if self.scheduler().is_some_and(Scheduler::paused) {
+        let waits_for_somebody = |scheduler: &Scheduler| scheduler.paused() && !scheduler.flushes_are_off();
+        if self.scheduler().is_some_and(waits_for_somebody) {
             tracing::warn!("writes wait for a flush while background work is paused");
         }
         let started = self.env.clock.now();
