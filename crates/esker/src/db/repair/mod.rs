@@ -283,11 +283,11 @@ impl<'a> Repair<'a> {
         }
         // Of a segment that was not finished, records are missing if others were logged behind it.
         let logged = |segment: &&log::Segment| segment.batches > 0;
-        let last = read().filter(logged).map(|segment| segment.number).last();
+        let last = read().filter(logged).map(|segment| segment.number).next_back();
         let is_cut = |segment: &log::Segment| !segment.finished && Some(segment.number) < last;
         self.report.log_damages += read().filter(|segment| is_cut(segment)).count() as u64;
         self.report.log_begins_late = self.survey.trusted && self.survey.missing_segment().is_some();
-        self.report.log_is_torn = read().last().is_some_and(|segment| segment.torn);
+        self.report.log_is_torn = read().next_back().is_some_and(|segment| segment.torn);
         for (number, segment) in self.log.iter().filter(|(number, _)| needed(*number)) {
             let is_damaged = match segment {
                 Ok(segment) => segment.damages > 0 || is_cut(segment),
