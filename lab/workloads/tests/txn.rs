@@ -55,6 +55,20 @@ fn run(engine: &dyn Engine, variant: &str, test: &str) -> Row {
     run_spec(engine, variant, &spec(test)).unwrap()
 }
 
+/// For as long as it takes to do something a thousand times, or to fail: a busy machine does little in a short time.
+fn run_often(engine: &dyn Engine, test: &str) -> Row {
+    let mut spec = spec(test);
+    // Few, so that each is updated again and again.
+    spec.rows = 100;
+    loop {
+        let row = run_spec(engine, "locks", &spec).unwrap();
+        if row.errors > 0 || row.ops >= 1_000 {
+            return row;
+        }
+        spec.seconds *= 2.0;
+    }
+}
+
 fn updates_of(test: &str) -> u64 {
     match test {
         "readonly" => 0,
@@ -397,7 +411,7 @@ fn broken_transactions_fail_the_run() {
         .chain(of_reads.map(|fault| (fault, "readonly")))
         .chain(["put-one", "put", "put-sync"].map(|test| (Fault::LosesPuts, test)));
     for (fault, test) in cases {
-        let row = run(&Broken(fault), "locks", test);
+        let row = run_often(&Broken(fault), test);
         assert!(row.errors > 0, "{fault:?} went unnoticed in {test}");
         assert!(!row.is_good() && !row.error_messages[0].is_empty());
     }
@@ -405,7 +419,7 @@ fn broken_transactions_fail_the_run() {
 
 #[test]
 fn an_update_that_is_lost_is_called_lost() {
-    let row = run(&Broken(Fault::LosesCommits), "locks", "update");
+    let row = run_often(&Broken(Fault::LosesCommits), "update");
     assert!(
         row.error_messages[0].contains("are lost"),
         "{:?}",
@@ -417,7 +431,7 @@ fn an_update_that_is_lost_is_called_lost() {
 fn transactions_that_lose_are_run_again_and_counted() {
     for kind in [Kind::Conflict, Kind::Deadlock, Kind::TimedOut] {
         for test in WRITERS {
-            let row = run(&Broken(Fault::Loses(kind)), "locks", test);
+            let row = run_often(&Broken(Fault::Loses(kind)), test);
             assert!(row.is_good(), "{kind:?}, {test}: {:?}", row.error_messages);
             let counts = [row.conflicts, row.deadlocks, row.timeouts];
             let expected = match kind {
