@@ -100,6 +100,9 @@ typedef struct esker_options esker_options;
 // Batches that are prepared and neither committed nor rolled back. It keeps their mutations, also when they are committed meanwhile.
 typedef struct esker_prepared_list esker_prepared_list;
 
+// Transactions that are prepared.
+typedef struct esker_prepared_transactions esker_prepared_transactions;
+
 // Settings of reads, used again and again. Where a call takes some, null means the defaults.
 typedef struct esker_read_options esker_read_options;
 
@@ -493,6 +496,20 @@ typedef uint32_t esker_isolation;
 // What a lock keeps others from.
 typedef uint32_t esker_lock_mode;
 
+// A transaction that is prepared and neither committed nor rolled back.
+typedef struct {
+  // Its name.
+  esker_slice name;
+  // Its number, under which its locks are listed.
+  uint64_t id;
+  // Mutations that it would commit.
+  uint64_t writes;
+  // What it takes in memory and in the log, in bytes.
+  uint64_t size_bytes;
+  // Whether an object has it. If not, it waits for `esker_transaction_take_prepared`.
+  bool is_open;
+} esker_prepared_transaction;
+
 // What a lock is on: a key, or the keys from one on.
 typedef struct {
   // The key, or the first key of the range.
@@ -557,6 +574,10 @@ typedef struct {
   uint64_t id;
   // What its options call it; data is null if they don't.
   esker_slice label;
+  // The name that it was given, under which it is prepared; data is null without one.
+  esker_slice name;
+  // Whether it is prepared.
+  bool is_prepared;
   // Time since it began, in microseconds.
   uint64_t age_us;
   // Mutations that it would commit.
@@ -863,7 +884,9 @@ esker_error *esker_db_open(const char *path,
 
 // Opens the database in the folder `path` for transactions. Settings: null for the defaults, which lock. Writes without a
 // transaction go through the same locks, or checks, for the length of the call.
-// Errors: as `esker_db_open`, and `ESKER_INVALID_ARGUMENT` for settings that make no sense.
+// What is prepared in the database has its locks again.
+// Errors: as `esker_db_open`, and `ESKER_INVALID_ARGUMENT` for settings that make no sense, or optimistic ones where something is
+// prepared; `ESKER_LOCK_LIMIT` if what is prepared takes more locks than may be.
 ESKER_MUST_USE
 esker_error *esker_db_open_transactional(const char *path,
                                          const esker_options *options,
@@ -1567,11 +1590,11 @@ esker_error *esker_transaction_begin(const esker_db *db,
                                      const esker_transaction_options *options,
                                      esker_transaction **transaction);
 
-// Frees a transaction. If it is active, it is rolled back.
+// Frees a transaction. If it is active, it is rolled back; if it is prepared, it stays so.
 void esker_transaction_free(esker_transaction *transaction);
 
 // Makes this object another transaction of the same database, with the memory of the one before; what that one has not committed is
-// rolled back.
+// rolled back, or stays prepared.
 ESKER_MUST_USE
 esker_error *esker_transaction_restart(esker_transaction *transaction,
                                        const esker_transaction_options *options);
@@ -1581,8 +1604,10 @@ esker_error *esker_transaction_restart(esker_transaction *transaction,
 ESKER_MUST_USE
 esker_error *esker_transaction_commit(esker_transaction *transaction);
 
-// Forgets its writes, gives its locks back and ends it. Nothing to do for one that has ended.
-ESKER_MUST_USE esker_error *esker_transaction_roll_back(esker_transaction *transaction);
+// Forgets its writes, gives its locks back and ends it. Nothing to do for one that has ended. Errors: none, unless it is prepared: then
+// those of a write, and it is prepared as before.
+ESKER_MUST_USE
+esker_error *esker_transaction_roll_back(esker_transaction *transaction);
 
 // Remembers what is written and locked now, on top of earlier save points.
 ESKER_MUST_USE esker_error *esker_transaction_set_save_point(esker_transaction *transaction);
@@ -1795,6 +1820,51 @@ esker_error *esker_transaction_iterator(esker_transaction *transaction,
 ESKER_MUST_USE
 esker_error *esker_transaction_refresh_iterator(esker_transaction *transaction,
                                                 esker_iterator *iterator);
+
+// Gives a transaction the name under which it will be prepared: any bytes, such as an XA transaction's. No other transaction of the
+// database may have it until this one is committed or rolled back. Error: `ESKER_INVALID_ARGUMENT` if the name is in use or has not 1
+// to 4,096 bytes, if the transaction has one or has ended, and for an optimistic one.
+ESKER_MUST_USE
+esker_error *esker_transaction_set_name(esker_transaction *transaction,
+                                        esker_slice name);
+
+// The name that it was given, until it ends or is freed; data is null without one.
+esker_slice esker_transaction_name(const esker_transaction *transaction);
+
+// Changes how its steps are written from now on: prepare, commit, and roll back once it is prepared. Null: the defaults.
+ESKER_MUST_USE
+esker_error *esker_transaction_set_write_options(esker_transaction *transaction,
+                                                 const esker_write_options *options);
+
+// Prepares it under its name: on success it survives crashes, as its write options say, keeps its locks, and can only be committed or
+// rolled back. Freed or restarted it stays prepared, and `esker_transaction_take_prepared` gives it back. Errors: `ESKER_INVALID_ARGUMENT`
+// if it has no name, is prepared or has ended; those of `esker_db_prepare`. It is active then, as it was.
+ESKER_MUST_USE
+esker_error *esker_transaction_prepare(esker_transaction *transaction);
+
+// Whether it is prepared, and neither committed nor rolled back.
+bool esker_transaction_is_prepared(const esker_transaction *transaction);
+
+// The transactions that are prepared, by name: behind an opening, what a coordinator has to decide. To be freed.
+// Error: `ESKER_INVALID_ARGUMENT` in a database without transactions that lock.
+ESKER_MUST_USE
+esker_error *esker_db_prepared_transactions(const esker_db *db,
+                                            esker_prepared_transactions **prepared);
+
+// The transactions, until the list is freed; `count` is set to how many they are.
+const esker_prepared_transaction *esker_prepared_transactions_items(const esker_prepared_transactions *prepared,
+                                                                    size_t *count);
+
+// Frees a list of prepared transactions.
+void esker_prepared_transactions_free(esker_prepared_transactions *prepared);
+
+// The prepared transaction of this name, if no other object has it: it can be committed and rolled back, and nothing else. Freed, it
+// stays prepared. Errors: `ESKER_NOT_FOUND` if nothing is prepared under the name; `ESKER_RETRY` if another object has it;
+// `ESKER_INVALID_ARGUMENT` in a database without transactions that lock.
+ESKER_MUST_USE
+esker_error *esker_transaction_take_prepared(const esker_db *db,
+                                             esker_slice name,
+                                             esker_transaction **transaction);
 
 // All locks that are held, by family and key; none in a database whose transactions take none. To be freed.
 ESKER_MUST_USE esker_error *esker_db_locks(const esker_db *db, esker_locks **locks);

@@ -73,7 +73,9 @@ pub unsafe extern "C" fn esker_db_open(
 
 /// Opens the database in the folder `path` for transactions. Settings: null for the defaults, which lock. Writes without a
 /// transaction go through the same locks, or checks, for the length of the call.
-/// Errors: as `esker_db_open`, and `ESKER_INVALID_ARGUMENT` for settings that make no sense.
+/// What is prepared in the database has its locks again.
+/// Errors: as `esker_db_open`, and `ESKER_INVALID_ARGUMENT` for settings that make no sense, or optimistic ones where something is
+/// prepared; `ESKER_LOCK_LIMIT` if what is prepared takes more locks than may be.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_db_open_transactional(
@@ -91,7 +93,7 @@ pub unsafe extern "C" fn esker_db_open_transactional(
         let db = options.opener().open(path)?;
         let layer = if settings.optimistic {
             let clock = Arc::clone(&clock);
-            Layer::Optimistic(OptimisticDb::with_clock(db.clone(), &settings.settings, clock))
+            Layer::Optimistic(OptimisticDb::with_clock(db.clone(), &settings.settings, clock)?)
         } else {
             let clock = Arc::clone(&clock);
             Layer::Locking(TransactionDb::with_clock(db.clone(), &settings.settings, clock)?)

@@ -14,8 +14,8 @@
 //! | `database` `family` `snapshot` | open, close, remove; column families; snapshots |
 //! | `write` `batch` `read` `iterator` `table_file` | what programs do with an open database |
 //! | `maintenance` `verify` `figures` `tables` | flushes, compactions, checkpoints, checks; what is told about a database |
-//! | `prepared` | two-phase commit |
-//! | `transaction_options` `transaction` `transaction_reads` `transaction_writes` `locks` | transactions, and what they hold |
+//! | `prepared` | two-phase commit of batches |
+//! | `transaction_options` `transaction` `transaction_reads` `transaction_writes` `transaction_two_phase` `locks` | transactions, and what they hold |
 //!
 //! **What C promises**, and what the types of parameters say to Rust: a pointer to an object (`Option<&T>`, `Option<Box<T>>`) is
 //! null or came from this library and was not freed; an exclusive one (`Option<&mut T>`) is used by one thread at a time; a slice or
@@ -53,6 +53,7 @@ mod text;
 mod transaction;
 mod transaction_options;
 mod transaction_reads;
+mod transaction_two_phase;
 mod transaction_writes;
 mod verify;
 mod write;

@@ -295,6 +295,10 @@ pub struct esker_running {
     pub id: u64,
     /// What its options call it; data is null if they don't.
     pub label: esker_slice<'static>,
+    /// The name that it was given, under which it is prepared; data is null without one.
+    pub name: esker_slice<'static>,
+    /// Whether it is prepared.
+    pub is_prepared: bool,
     /// Time since it began, in microseconds.
     pub age_us: u64,
     /// Mutations that it would commit.
@@ -319,15 +323,17 @@ pub extern "C" fn esker_db_running(
             Layer::Locking(db) => db.running(),
             Layer::Optimistic(db) => db.running(),
         };
-        // SAFETY: labels are shared, and held by what the list owns.
+        // SAFETY: labels and names are shared, and held by what the list owns.
         Ok(esker_running_list(unsafe {
             List::new(all, |all| {
                 let items = all.iter().map(|one| esker_running {
                     id: one.id.0,
                     label: one
-                        .name
+                        .label
                         .as_ref()
                         .map_or(esker_slice::NONE, |label| lend(label.as_bytes())),
+                    name: one.name.as_ref().map_or(esker_slice::NONE, |name| lend(name)),
+                    is_prepared: one.is_prepared,
                     age_us: micros(one.age),
                     writes: one.writes,
                     locks: one.locks,

@@ -70,14 +70,14 @@ pub extern "C" fn esker_transaction_begin(
     })
 }
 
-/// Frees a transaction. If it is active, it is rolled back.
+/// Frees a transaction. If it is active, it is rolled back; if it is prepared, it stays so.
 #[unsafe(no_mangle)]
 pub extern "C" fn esker_transaction_free(transaction: Option<Box<esker_transaction>>) {
     release(transaction);
 }
 
 /// Makes this object another transaction of the same database, with the memory of the one before; what that one has not committed is
-/// rolled back.
+/// rolled back, or stays prepared.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C" fn esker_transaction_restart(
@@ -105,18 +105,14 @@ pub extern "C" fn esker_transaction_commit(
     answer(|| esker_transaction::change(transaction, |transaction, _| transaction.commit()))
 }
 
-/// Forgets its writes, gives its locks back and ends it. Nothing to do for one that has ended.
+/// Forgets its writes, gives its locks back and ends it. Nothing to do for one that has ended. Errors: none, unless it is prepared: then
+/// those of a write, and it is prepared as before.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C" fn esker_transaction_roll_back(
     transaction: Option<&mut esker_transaction>,
 ) -> Option<Box<esker_error>> {
-    answer(|| {
-        esker_transaction::change(transaction, |transaction, _| {
-            transaction.roll_back();
-            Ok(())
-        })
-    })
+    answer(|| esker_transaction::change(transaction, |transaction, _| transaction.roll_back()))
 }
 
 /// Remembers what is written and locked now, on top of earlier save points.
@@ -168,7 +164,7 @@ pub extern "C" fn esker_transaction_id(transaction: Option<&esker_transaction>) 
 /// What its options call it, until it is restarted or freed; data is null if they don't.
 #[unsafe(no_mangle)]
 pub extern "C" fn esker_transaction_label(transaction: Option<&esker_transaction>) -> esker_slice<'_> {
-    let label = transaction.and_then(|transaction| transaction.inner.get().name());
+    let label = transaction.and_then(|transaction| transaction.inner.get().label());
     esker_slice::optional(label.map(str::as_bytes))
 }
 

@@ -203,7 +203,7 @@ pub unsafe extern "C" fn esker_transaction_options_set_label(
 ) -> Option<Box<esker_error>> {
     answer(|| {
         let options = given(options, "options")?;
-        options.0.name = match label.is_null() {
+        options.0.label = match label.is_null() {
             true => None,
             // SAFETY: the contract.
             false => Some(unsafe { text::string(label, "the label") }?.into()),

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 /// The sources, in the order in which the header has them.
-const SOURCES: [&str; 30] = [
+const SOURCES: [&str; 31] = [
     "error",
     "slice",
     "buffer",
@@ -37,6 +37,7 @@ const SOURCES: [&str; 30] = [
     "transaction",
     "transaction_writes",
     "transaction_reads",
+    "transaction_two_phase",
     "locks",
 ];
 

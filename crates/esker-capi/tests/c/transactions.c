@@ -206,9 +206,69 @@ static void both_kinds(bool optimistic) {
   esker_env_free(env);
 }
 
+/* A transaction is prepared, outlives its object and an opening, and is decided on. */
+static void two_phases(void) {
+  esker_env *env = esker_env_create_in_memory();
+  esker_db *db = open_with(env, false);
+  esker_write_options *write = esker_write_options_create();
+  OK(esker_write_options_set_durability(write, ESKER_SYNC));
+  const char *names[] = {"one", "two"};
+  esker_transaction *transaction;
+  for (size_t i = 0; i < 2; i++) {
+    OK(esker_transaction_begin(db, NULL, &transaction));
+    OK(esker_transaction_set_write_options(transaction, write));
+    OK(esker_transaction_put(transaction, NULL, bytes(names[i]), bytes("1")));
+    FAILS(ESKER_INVALID_ARGUMENT, "name", esker_transaction_prepare(transaction));
+    CHECK(is(esker_transaction_name(transaction), NULL));
+    OK(esker_transaction_set_name(transaction, bytes(names[i])));
+    CHECK(is(esker_transaction_name(transaction), names[i]) && !esker_transaction_is_prepared(transaction));
+    OK(esker_transaction_prepare(transaction));
+    CHECK(esker_transaction_is_prepared(transaction) && !esker_transaction_is_active(transaction));
+    FAILS(ESKER_INVALID_ARGUMENT, "prepared", esker_transaction_put(transaction, NULL, bytes("k"), bytes("1")));
+    esker_running_list *list;
+    OK(esker_db_running(db, &list));
+    const esker_running *running = esker_running_items(list, NULL);
+    CHECK(is(running->name, names[i]) && running->is_prepared);
+    esker_running_free(list);
+    esker_transaction_free(transaction);
+  }
+  OK(esker_db_close(db));
+
+  db = open_with(env, false);
+  esker_prepared_transactions *prepared;
+  OK(esker_db_prepared_transactions(db, &prepared));
+  size_t count = 0;
+  const esker_prepared_transaction *items = esker_prepared_transactions_items(prepared, &count);
+  CHECK(count == 2 && is(items[0].name, "one") && items[0].writes == 1 && items[0].size_bytes > 3 && !items[0].is_open);
+  esker_prepared_transactions_free(prepared);
+  esker_transaction *other;
+  OK(esker_transaction_begin(db, NULL, &other));
+  OK(esker_transaction_set_lock_timeout_us(other, 0));
+  FAILS(ESKER_TIMED_OUT, "", esker_transaction_put(other, NULL, bytes("one"), bytes("theirs")));
+  OK(esker_transaction_take_prepared(db, bytes("one"), &transaction));
+  esker_transaction *second;
+  FAILS(ESKER_RETRY, "", esker_transaction_take_prepared(db, bytes("one"), &second));
+  FAILS(ESKER_NOT_FOUND, "", esker_transaction_take_prepared(db, bytes("three"), &second));
+  CHECK(second == NULL && holds(db, NULL, "one", NULL));
+  OK(esker_transaction_commit(transaction));
+  CHECK(holds(db, NULL, "one", "1"));
+  OK(esker_transaction_put(other, NULL, bytes("one"), bytes("theirs")));
+  OK(esker_transaction_commit(other));
+  esker_transaction_free(transaction);
+  OK(esker_transaction_take_prepared(db, bytes("two"), &transaction));
+  OK(esker_transaction_roll_back(transaction));
+  CHECK(holds(db, NULL, "two", NULL));
+  esker_transaction_free(transaction);
+  esker_transaction_free(other);
+  esker_write_options_free(write);
+  OK(esker_db_close(db));
+  esker_env_free(env);
+}
+
 void test_transactions(void) {
   both_kinds(false);
   both_kinds(true);
+  two_phases();
 }
 
 /* One that waits for a lock on a thread of its own. */
