@@ -8,6 +8,7 @@ use esker_env::RandomFile;
 
 use super::format::{SegmentHeader, SegmentId};
 use super::reader::WalReader;
+use super::tail::{Tailed, WalTail};
 use crate::options::RecoveryMode;
 
 /// A file that is a byte string.
@@ -28,8 +29,8 @@ impl RandomFile for Bytes {
 }
 
 /// Reads any bytes as a segment in every mode. It must end, without a panic, and give records in order whose
-/// payloads lie in the file; `PointInTime` must give a prefix of what `SkipCorrupt` gives. The records that
-/// `SkipCorrupt` gave are returned.
+/// payloads lie in the file; `PointInTime` must give a prefix of what `SkipCorrupt` gives, and a tail the same as
+/// `PointInTime`. The records that `SkipCorrupt` gave are returned.
 ///
 /// # Panics
 /// If one of that does not hold.
@@ -68,6 +69,12 @@ pub fn fuzz_read(bytes: &[u8]) -> u64 {
         all.starts_with(&prefix),
         "PointInTime gave what SkipCorrupt did not"
     );
+    let mut tail = WalTail::new(Arc::new(Bytes(bytes.to_vec())), Path::new("fuzz.wal"), id);
+    for (_, record) in &prefix {
+        assert_eq!(tail.read().ok(), Some(Tailed::Record(record)));
+        tail.pass();
+    }
+    assert!(matches!(tail.read(), Ok(Tailed::Finished | Tailed::Waiting)));
     if let Some((strict, is_whole)) = strict {
         assert!(all.starts_with(&strict));
         assert!(

@@ -6,6 +6,7 @@
 //! | `writer` | [`WalWriter`]: frames records, one system call an append |
 //! | `reader` | [`WalReader`]: gives the records back and says how the log ends |
 //! | `source` | large reads under the reader |
+//! | `tail` | [`WalTail`]: reads a segment that another process appends to |
 //! | `recycle` | [`WalSegments`]: names, preallocation, reuse and removal of segment files |
 
 mod format;
@@ -13,6 +14,7 @@ mod fuzz;
 mod reader;
 mod recycle;
 mod source;
+mod tail;
 #[cfg(test)]
 mod tests;
 mod writer;
@@ -23,4 +25,5 @@ pub use format::{
 pub use fuzz::fuzz_read;
 pub use reader::{Ending, Record, Report, Skipped, WalReader};
 pub use recycle::{Retired, SegmentSettings, WalHold, WalSegments, parse_segment_name, segment_name};
+pub use tail::{Tailed, WalTail};
 pub use writer::{Origin, WalWriter};

@@ -19,6 +19,7 @@
 mod current;
 mod reader;
 mod salvage;
+mod tail;
 mod writer;
 
 #[cfg(test)]
@@ -28,6 +29,7 @@ mod tests;
 
 pub use reader::{Recovered, TornTail, fuzz_manifest, recover, visit};
 pub use salvage::{Facts, FamilyFacts, ListedTable, salvage};
+pub use tail::{ManifestTail, Next};
 pub use writer::ManifestWriter;
 
 use super::edit::VersionEdit;

@@ -37,6 +37,8 @@ pub struct Recovered {
     pub torn_tail: Option<TornTail>,
     /// Groups of edits behind the snapshot.
     pub groups: u64,
+    /// Where its last whole record ends.
+    pub end_offset: u64,
 }
 
 /// Reads the state of the database in `dir`. Changes nothing.
@@ -58,14 +60,22 @@ pub fn visit(fs: &dyn Fs, dir: &Path, visitor: Visitor<'_>) -> Result<()> {
 type Visitor<'a> = &'a mut dyn FnMut(u64, RecordKind, &VersionEdit);
 
 fn read(fs: &dyn Fs, dir: &Path, visitor: Visitor<'_>) -> Result<Recovered> {
-    let number = current::read(fs, dir)?;
-    let path = FileKind::Manifest(number).path(dir);
-    let bytes = match fs.read_all(&path) {
-        Ok(bytes) => bytes,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            return Err(Error::corruption("the manifest that CURRENT names is missing").in_file(&path));
+    let mut number = current::read(fs, dir)?;
+    let (path, bytes) = loop {
+        let path = FileKind::Manifest(number).path(dir);
+        match fs.read_all(&path) {
+            Ok(bytes) => break (path, bytes),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                // The process that has the database open may have gone on to the next one.
+                let now = current::read(fs, dir)?;
+                if now == number {
+                    let missing = Error::corruption("the manifest that CURRENT names is missing");
+                    return Err(missing.in_file(&path));
+                }
+                number = now;
+            }
+            Err(error) => return Err(Error::io("can't read the manifest", error).in_file(&path)),
         }
-        Err(error) => return Err(Error::io("can't read the manifest", error).in_file(&path)),
     };
     parse(&bytes, number, visitor).map_err(|error| error.in_file(&path))
 }
@@ -77,8 +87,8 @@ fn parse(bytes: &[u8], number: u64, visitor: Visitor<'_>) -> Result<Recovered> {
     let mut offset = HEADER_LEN;
     let (mut in_snapshot, mut groups, mut torn_tail) = (true, 0, None);
     while offset < bytes.len() {
-        let Some(payload) = record_at(bytes, number, offset) else {
-            torn_tail = Some(judge_tail(bytes, number, offset)?);
+        let Some(payload) = record_in(&bytes[offset..], number, offset as u64) else {
+            torn_tail = Some(judge_tail(&bytes[offset..], number, offset as u64)?);
             break;
         };
         let kind = apply(&mut state, payload, in_snapshot, &mut |kind, edit| {
@@ -102,6 +112,7 @@ fn parse(bytes: &[u8], number: u64, visitor: Visitor<'_>) -> Result<Recovered> {
         manifest_number: number,
         torn_tail,
         groups,
+        end_offset: offset as u64,
     })
 }
 
@@ -146,46 +157,50 @@ pub(super) fn parse_header(bytes: &[u8], number: u64) -> Result<u128> {
 
 /// The payload of the record at `offset`, if there is a whole one.
 pub(super) fn record_at(bytes: &[u8], number: u64, offset: usize) -> Option<&[u8]> {
-    let mut input = bytes.get(offset..)?;
+    record_in(bytes.get(offset..)?, number, offset as u64)
+}
+
+/// The payload of the record at the front of `bytes`, which stand at `offset`, if there is a whole one.
+pub(super) fn record_in(bytes: &[u8], number: u64, offset: u64) -> Option<&[u8]> {
+    let mut input = bytes;
     let len = take_u32(&mut input)? as usize;
     let crc = take_u32(&mut input)?;
     if len == 0 || len > PAYLOAD_LEN_MAX {
         return None;
     }
     let payload = take_bytes(&mut input, len)?;
-    (record_checksum(number, offset as u64, payload) == crc).then_some(payload)
+    (record_checksum(number, offset, payload) == crc).then_some(payload)
 }
 
-/// Decides what a bad record at `offset` means. Every group is synced before the next is written, so a torn one is
-/// the last one: a good record anywhere behind it shows that stored bytes went bad.
-fn judge_tail(bytes: &[u8], number: u64, offset: usize) -> Result<TornTail> {
+/// Decides what a bad record at `offset` means, where `bytes` stand. Every group is synced before the next is written, so a
+/// torn one is the last one: a good record anywhere behind it shows that stored bytes went bad.
+pub(super) fn judge_tail(bytes: &[u8], number: u64, offset: u64) -> Result<TornTail> {
     let mut budget = SEARCH_BYTES_MAX;
-    for at in offset + 1..bytes.len().saturating_sub(RECORD_HEADER_LEN) {
+    for at in 1..bytes.len().saturating_sub(RECORD_HEADER_LEN) {
         let mut head = &bytes[at..];
         let len = take_u32(&mut head).unwrap_or(0) as usize;
         if len == 0 || len > head.len().saturating_sub(4) {
             continue;
         }
         let Some(left) = budget.checked_sub(len as u64) else {
-            return Err(
-                Error::corruption("the manifest is damaged beyond judgement").at_offset(offset as u64)
-            );
+            return Err(Error::corruption("the manifest is damaged beyond judgement").at_offset(offset));
         };
         budget = left;
-        if record_at(bytes, number, at).is_some() {
+        let found = offset + at as u64;
+        if record_in(&bytes[at..], number, found).is_some() {
             return Err(Error::corruption(format!(
-                "a record of the manifest is damaged, and a good one follows at offset {at}"
+                "a record of the manifest is damaged, and a good one follows at offset {found}"
             ))
-            .at_offset(offset as u64));
+            .at_offset(offset));
         }
     }
     Ok(TornTail {
-        offset: offset as u64,
-        len_bytes: (bytes.len() - offset) as u64,
+        offset,
+        len_bytes: bytes.len() as u64,
     })
 }
 
-fn apply(
+pub(super) fn apply(
     state: &mut VersionState,
     mut payload: &[u8],
     in_snapshot: bool,
@@ -242,6 +257,20 @@ pub fn fuzz_manifest(bytes: &[u8], fix: bool) {
             recovered.manifest_number == NUMBER,
             "a manifest of another number was read"
         );
+        // Read in two steps it says the same.
+        let mut first = usize::try_from(recovered.end_offset).unwrap_or(bytes.len());
+        if recovered.groups > 0 {
+            first = first_group_offset(&bytes, NUMBER);
+        }
+        if let Ok(before) = parse(&bytes[..first], NUMBER, &mut |_, _, _| {}) {
+            let mut tail = super::tail::ManifestTail::new(before);
+            let changes = tail.advance(&bytes[first..]);
+            assert!(changes.is_ok_and(|changes| changes.groups == recovered.groups));
+            assert_eq!(
+                format!("{:?}", tail.state().snapshot_edits()),
+                format!("{:?}", recovered.state.snapshot_edits())
+            );
+        }
         let facts = salvage::parse(&bytes, NUMBER);
         let known = |number: &u64| {
             let mut families = recovered.state.families();
@@ -254,4 +283,15 @@ pub fn fuzz_manifest(bytes: &[u8], fix: bool) {
     } else {
         let _ = salvage::parse(&bytes, NUMBER);
     }
+}
+
+/// Where the snapshot of a manifest that can be read ends.
+fn first_group_offset(bytes: &[u8], number: u64) -> usize {
+    let mut end = 0;
+    let _ = parse(bytes, number, &mut |offset, kind, _| {
+        if end == 0 && kind == RecordKind::Group {
+            end = offset as usize;
+        }
+    });
+    end
 }
