@@ -8,7 +8,7 @@ use esker_env::Fs;
 
 use super::core::Core;
 use crate::error::{Error, ErrorKind, Result};
-use crate::version::manifest::ManifestWriter;
+use crate::version::manifest::{ManifestTail, ManifestWriter};
 use crate::version::{ColumnFamilyRecord, FileKind, VersionEdit, VersionState};
 
 /// What the manifest says, and the file that says it.
@@ -16,6 +16,8 @@ pub(super) struct Manifest {
     fs: Arc<dyn Fs>,
     dir: PathBuf,
     pub state: VersionState,
+    /// Where it was read, if nothing is written to it: see `read_only.rs`.
+    pub place: Option<ManifestTail>,
     /// `None`: the last append failed, so the file's end is unknown; the next edit starts a fresh manifest.
     writer: Option<ManifestWriter>,
     /// Files of edits that failed: the abandoned manifest may name them, and is the live one until the next.
@@ -31,18 +33,20 @@ impl Manifest {
             fs,
             dir,
             state,
+            place: None,
             writer: Some(writer),
             doubtful: Vec::new(),
             closed: false,
         })
     }
 
-    /// A manifest that nothing is ever written to.
-    pub fn read_only(fs: Arc<dyn Fs>, dir: PathBuf, state: VersionState) -> Self {
+    /// A manifest that nothing is ever written to, as it was read.
+    pub fn read_only(fs: Arc<dyn Fs>, dir: PathBuf, database_id: u128, place: Option<ManifestTail>) -> Self {
         Self {
             fs,
             dir,
-            state,
+            state: VersionState::new(database_id),
+            place,
             writer: None,
             doubtful: Vec::new(),
             closed: false,

@@ -32,9 +32,9 @@ use crate::metrics::Metrics;
 use crate::options::{ColumnFamilyOptions, Options};
 use crate::rewrite::Throttle;
 use crate::snapshot::{Published, SnapshotList};
+use crate::version::manifest::ManifestTail;
 use crate::version::{
     ColumnFamilyRecord, ColumnFamilyState, Family, FileKind, Graveyard, Tables, VersionEdit, VersionState,
-    manifest,
 };
 use crate::wal::{SegmentSettings, WalSegments};
 
@@ -177,7 +177,10 @@ fn open_core(
     background_work: bool,
 ) -> Result<Arc<Core>> {
     let lock = folder::prepare(&env, &dir, &options)?;
-    let (state, fresh) = load_state(&env, &dir, &options)?;
+    let (state, place) = load_state(&env, &dir, &options)?;
+    let fresh = place.is_none();
+    // Only who can't lock the database has to look again.
+    let place = place.filter(|_| options.read_only);
     let database_id = short_id(&state);
     let metrics = Arc::new(Metrics::default());
     let cache = Arc::new(BlockCache::new(options.memory_budget_bytes / 2));
@@ -230,6 +233,7 @@ fn open_core(
         options,
         lock,
         state,
+        place,
         tables,
         arena_pool,
         family_options,
@@ -251,6 +255,7 @@ struct Parts {
     options: Options,
     lock: Option<Box<dyn FileLock>>,
     state: VersionState,
+    place: Option<ManifestTail>,
     tables: Arc<Tables>,
     arena_pool: Arc<MemtableArenaPool>,
     family_options: BTreeMap<u32, ColumnFamilyOptions>,
@@ -293,7 +298,7 @@ fn assemble(parts: Parts) -> Result<Core> {
     let mut wal = None;
     let mut wal_number = 0;
     let manifest = if options.read_only {
-        Manifest::read_only(Arc::clone(&env.fs), dir.clone(), state.clone())
+        Manifest::read_only(Arc::clone(&env.fs), dir.clone(), state.database_id, parts.place)
     } else {
         wal_number = new_number();
         let carried = recovered.prepared.all();
@@ -429,8 +434,8 @@ fn start_threads(core: &Arc<Core>, background_work: bool) -> Result<()> {
     Ok(())
 }
 
-/// The state that the manifest gives, or that of a new database.
-fn load_state(env: &Env, dir: &Path, options: &Options) -> Result<(VersionState, bool)> {
+/// The state that the manifest gives, and where it was read; or that of a new database.
+fn load_state(env: &Env, dir: &Path, options: &Options) -> Result<(VersionState, Option<ManifestTail>)> {
     let current = FileKind::Current.path(dir);
     let exists = env
         .fs
@@ -440,7 +445,8 @@ fn load_state(env: &Env, dir: &Path, options: &Options) -> Result<(VersionState,
         if options.error_if_exists {
             return Err(Error::invalid("a database exists already, and error_if_exists is set").in_file(dir));
         }
-        return Ok((manifest::recover(&*env.fs, dir)?.state, false));
+        let place = ManifestTail::open(&*env.fs, dir)?;
+        return Ok((place.state().clone(), Some(place)));
     }
     if options.read_only {
         return Err(Error::new(ErrorKind::NotFound, "there is no database in this folder").in_file(dir));
@@ -452,7 +458,7 @@ fn load_state(env: &Env, dir: &Path, options: &Options) -> Result<(VersionState,
     edit.create = Some(record(DEFAULT_NAME, default));
     edit.log_number = Some(0);
     state.apply(&edit)?;
-    Ok((state, true))
+    Ok((state, None))
 }
 
 /// The part of the database's id that WAL segments and tables carry.

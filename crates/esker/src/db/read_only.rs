@@ -4,7 +4,9 @@
 //! move rows from the one to the other, and a compaction removes tables and blob files that are to be opened. So an
 //! opening counts only if
 //! 1. the manifest of after it still needs the same segments: then none that was to be replayed was gone, and what
-//!    was replayed lies on top of exactly the tables that the first look found;
+//!    was replayed lies on top of exactly the tables that the first look found. If it has changed otherwise, no more is shown
+//!    than had been published when it changed first: a family that was created then, or an ingestion, belongs before what was
+//!    logged behind it (`follow.rs` says more);
 //! 2. the tables are open, and the blob files that they point into: a removed file can be read for as long as it is. Up to
 //!    [`PINNED_FILES_MAX`] are opened ahead; those of larger databases are opened when they are read, and a read then
 //!    fails with `NotFound` if the other process has removed its file meanwhile.
@@ -16,7 +18,7 @@ use esker_env::Env;
 
 use super::core::Core;
 use crate::error::{Error, ErrorKind, Result};
-use crate::version::manifest;
+use crate::version::manifest::Next;
 
 /// How often it is tried. Each failure takes a flush or a compaction that ends within a few milliseconds.
 const ATTEMPTS: usize = 10;
@@ -51,14 +53,24 @@ pub(super) fn open_settled(env: &Env, dir: &Path, open: impl Fn() -> Result<Arc<
 
 fn settled(env: &Env, dir: &Path, core: &Core) -> Result<()> {
     open_files(core)?;
-    let oldest = core.manifest.lock().state.log_number_min();
-    if manifest::recover(&*env.fs, dir)?.state.log_number_min() == oldest {
-        Ok(())
-    } else {
-        Err(Error::new(
+    let manifest = core.manifest.lock();
+    let Some(place) = &manifest.place else {
+        return Err(Error::bug("opened read-only without a manifest"));
+    };
+    match place.next(&*env.fs, dir)? {
+        None => Ok(()),
+        Some(Next::Groups(next, changes))
+            if next.state().log_number_min() == place.state().log_number_min() =>
+        {
+            let sequence = core.visible();
+            let published = changes.first_sequence.unwrap_or(sequence);
+            core.published.advance(sequence.min(published));
+            Ok(())
+        }
+        Some(_) => Err(Error::new(
             ErrorKind::Retry,
             "the process that has the database open flushes faster than it can be opened read-only",
-        ))
+        )),
     }
 }
 
