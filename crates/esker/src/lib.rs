@@ -59,10 +59,11 @@ pub mod version;
 pub mod wal;
 
 pub use db::{
-    CheckpointOptions, CheckpointSummary, ColumnFamily, DamagedFile, Db, DeletedFiles, ExportSummary,
-    FamilyStats, ImportOptions, ImportSummary, IngestOptions, IngestSummary, Iter, LevelStats, LostRange,
-    ManifestState, Mutation, Opener, PROPERTIES, Prepared, RecoveryReport, RepairOptions, RepairReport,
-    Stats, TableDescription, TableFileSummary, TableFileWriter, WriteBatch, repair, repair_on,
+    CaughtUp, CheckpointOptions, CheckpointSummary, ColumnFamily, DamagedFile, Db, DeletedFiles,
+    ExportSummary, FamilyStats, Follower, ImportOptions, ImportSummary, IngestOptions, IngestSummary, Iter,
+    LevelStats, LostRange, ManifestState, Mutation, Opener, PROPERTIES, Prepared, RecoveryReport,
+    RepairOptions, RepairReport, Stats, TableDescription, TableFileSummary, TableFileWriter, WriteBatch,
+    repair, repair_on,
 };
 pub use error::{Error, ErrorKind, Result};
 pub use esker_env::IoMode;

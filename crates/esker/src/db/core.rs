@@ -12,6 +12,7 @@ use esker_env::{Env, FileLock};
 
 use super::edits::Manifest;
 use super::health::Health;
+use super::moment::Moments;
 use super::prepared::PreparedSet;
 use super::running::Running;
 use super::write::Token;
@@ -77,6 +78,8 @@ pub(super) struct Core {
     pub families: ArcSwap<Families>,
     pub pipeline: Pipeline<Core>,
     pub published: Published,
+    /// What readers see, where the database follows another process (`moment.rs`).
+    pub moments: Option<Moments>,
     pub next_file_number: AtomicU64,
     /// Edits in the order in which they become durable. Held across manifest writes, never by readers or writers.
     pub manifest: Mutex<Manifest>,

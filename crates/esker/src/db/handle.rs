@@ -245,7 +245,7 @@ impl Db {
     pub fn snapshot(&self) -> Snapshot {
         let core = self.core();
         if !core.events.is_on() {
-            return core.snapshots.acquire(|| core.visible());
+            return core.snapshot();
         }
         let events = Arc::clone(&core.events);
         let freed = move |sequence, oldest_left| {

@@ -67,10 +67,13 @@ impl Db {
 impl Iter {
     fn new(core: Arc<Core>, family: Arc<Family>, options: ReadOptions) -> Result<Self> {
         core.read_sequence(&options)?;
-        let (view, snapshot) = family.pin_owned(|| match &options.snapshot {
-            Some(snapshot) => snapshot.clone(),
-            None => core.snapshots.acquire(|| core.visible()),
-        });
+        let (view, snapshot) = match &core.moments {
+            Some(moments) => {
+                let snapshot = options.snapshot.clone().unwrap_or_else(|| core.snapshot());
+                (core.view_in(moments, &family, &snapshot)?, snapshot)
+            }
+            None => family.pin_owned(|| options.snapshot.clone().unwrap_or_else(|| core.snapshot())),
+        };
         let view = match family.is_unborn(snapshot.sequence()) {
             true => core.empty_view(&family),
             false => view,

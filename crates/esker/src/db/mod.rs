@@ -2,6 +2,7 @@
 //!
 //! - [`open`](Db::open) → `folder.rs` (what is in it, its lock), `open.rs` (manifest, parts, threads),
 //!   `recover.rs` (WAL replay), `kept_aside.rs` (what it found damaged), `read_only.rs` (beside a process that writes)
+//! - the same again and again, as the other process goes on → `follow.rs`, `follow_log.rs` (its log), `moment.rs` (what readers see)
 //! - a write → `write.rs` (what the commit pipeline does here), `log.rs` (the segments of the log)
 //! - a two-phase commit → `two_phase.rs`, of what `prepared.rs` holds
 //! - a read → `read.rs`, `iterator.rs`
@@ -25,6 +26,8 @@ mod events;
 mod export;
 mod families;
 mod folder;
+mod follow;
+mod follow_log;
 mod handle;
 mod health;
 mod import;
@@ -36,6 +39,7 @@ mod kept_aside;
 mod log;
 mod manual;
 mod metrics_text;
+mod moment;
 mod new_folder;
 mod open;
 mod prepared;
@@ -58,6 +62,7 @@ pub use checkpoint::{CheckpointOptions, CheckpointSummary};
 pub use delete_files::DeletedFiles;
 pub use export::ExportSummary;
 pub use families::ColumnFamily;
+pub use follow::{CaughtUp, Follower};
 pub use handle::Db;
 pub use import::{ImportOptions, ImportSummary};
 pub use ingest::{IngestOptions, IngestSummary};

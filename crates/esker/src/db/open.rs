@@ -11,15 +11,16 @@ use parking_lot::Mutex;
 
 use esker_env::{Env, FileLock};
 
-use super::Db;
 use super::core::{Core, Families};
 use super::edits::Manifest;
 use super::folder;
 use super::health::Health;
 use super::kept_aside;
+use super::moment::Moments;
 use super::recover::{self, Recovered};
 use super::running::Running;
 use super::write::{Token, buffer};
+use super::{Db, Follower};
 use crate::background::{Events, FlushProgress, Scheduler};
 use crate::batch::DEFAULT_COLUMN_FAMILY;
 use crate::cache::BlockCache;
@@ -119,9 +120,18 @@ impl Opener {
         self
     }
 
-    /// Opens it; errors as for [`Db::open`].
-    pub fn open(self, path: impl AsRef<Path>) -> Result<Db> {
-        let mut options = self.options;
+    /// Opens it to be read while another process writes it, without its lock: see [`Follower`]. Families that were named and
+    /// do not exist may come later. The options count as far as they concern reading: memory, open files, I/O.
+    ///
+    /// Errors: those of [`Db::open`] for a database that is opened read-only, and of [`Follower::catch_up`].
+    pub fn follow(self, path: impl AsRef<Path>) -> Result<Follower> {
+        let (mut options, env) = self.checked()?;
+        options.read_only = true;
+        Follower::open(&env, path.as_ref(), &options, self.families)
+    }
+
+    fn checked(&self) -> Result<(Options, Env)> {
+        let mut options = self.options.clone();
         if let Some(default) = self.families.get(DEFAULT_NAME) {
             options.default_column_family = default.clone();
         }
@@ -129,7 +139,12 @@ impl Opener {
         for (name, family) in &self.families {
             family.validate().map_err(|error| error.in_column_family(name))?;
         }
-        let env = self.env.unwrap_or_else(Env::posix);
+        Ok((options, self.env.clone().unwrap_or_else(Env::posix)))
+    }
+
+    /// Opens it; errors as for [`Db::open`].
+    pub fn open(self, path: impl AsRef<Path>) -> Result<Db> {
+        let (options, env) = self.checked()?;
         let dir = path.as_ref().to_owned();
         let named = self.families;
         let listeners = match options.read_only {
@@ -145,6 +160,7 @@ impl Opener {
                 &named,
                 listeners.clone(),
                 work,
+                false,
             )
         };
         let core = match options.read_only {
@@ -168,23 +184,25 @@ impl Opener {
     }
 }
 
-fn open_core(
+/// `follow`: the log is left alone, as a follower reads it by itself.
+pub(super) fn open_core(
     env: Env,
     dir: PathBuf,
     options: Options,
     named: &BTreeMap<String, ColumnFamilyOptions>,
     listeners: Vec<Arc<dyn EventListener>>,
     background_work: bool,
+    follow: bool,
 ) -> Result<Arc<Core>> {
     let lock = folder::prepare(&env, &dir, &options)?;
     let (state, place) = load_state(&env, &dir, &options)?;
     let fresh = place.is_none();
     // Only who can't lock the database has to look again.
-    let place = place.filter(|_| options.read_only);
+    let place = place.filter(|_| options.read_only && !follow);
     let database_id = short_id(&state);
     let metrics = Arc::new(Metrics::default());
     let cache = Arc::new(BlockCache::new(options.memory_budget_bytes / 2));
-    let tables = Arc::new(Tables::new(
+    let mut tables = Tables::new(
         Arc::clone(&env.fs),
         dir.clone(),
         cache,
@@ -192,17 +210,17 @@ fn open_core(
         options.read_io,
         database_id,
         options.open_files_max,
-    ));
+    );
+    if follow {
+        tables = tables.followed();
+    }
+    let tables = Arc::new(tables);
     // What flushes give back is what the next memtables take.
     let arena_pool = MemtableArenaPool::new(options.memtables_bytes_resolved() as usize / 2);
 
     let mut family_options = BTreeMap::new();
     for family in state.families() {
-        let given = if family.id == DEFAULT_COLUMN_FAMILY {
-            named.get(DEFAULT_NAME).or(Some(&options.default_column_family))
-        } else {
-            named.get(&family.record.name)
-        };
+        let given = given_settings(family, named, &options);
         family_options.insert(family.id, settings_of(family, given)?);
     }
 
@@ -220,7 +238,7 @@ fn open_core(
         metrics: &metrics,
         left_out: &BTreeSet::new(),
     };
-    let recovered = if fresh {
+    let recovered = if fresh || follow {
         Recovered::default()
     } else {
         recover::replay(&recovering)?
@@ -241,6 +259,7 @@ fn open_core(
         listeners,
         next_file_number,
         recovered,
+        follow,
     })?;
     let core = Arc::new(core);
     if !core.options.read_only {
@@ -263,6 +282,7 @@ struct Parts {
     listeners: Vec<Arc<dyn EventListener>>,
     next_file_number: u64,
     recovered: Recovered,
+    follow: bool,
 }
 
 /// Builds the core: a fresh manifest that includes what recovery flushed, a fresh WAL segment, the families.
@@ -376,6 +396,7 @@ fn assemble(parts: Parts) -> Result<Core> {
         families: ArcSwap::new(families),
         pipeline: Pipeline::new(token),
         published: Published::new(last_sequence),
+        moments: parts.follow.then(Moments::default),
         next_file_number,
         manifest: Mutex::new(manifest),
         wal: segments,
@@ -479,8 +500,21 @@ pub(super) fn record(name: &str, options: &ColumnFamilyOptions) -> ColumnFamilyR
     }
 }
 
+/// The settings that were given for a stored family.
+pub(super) fn given_settings<'a>(
+    family: &ColumnFamilyState,
+    named: &'a BTreeMap<String, ColumnFamilyOptions>,
+    options: &'a Options,
+) -> Option<&'a ColumnFamilyOptions> {
+    if family.id == DEFAULT_COLUMN_FAMILY {
+        named.get(DEFAULT_NAME).or(Some(&options.default_column_family))
+    } else {
+        named.get(&family.record.name)
+    }
+}
+
 /// The settings with which a stored family is opened: the given ones if they fit, else the stored ones.
-fn settings_of(
+pub(super) fn settings_of(
     family: &ColumnFamilyState,
     given: Option<&ColumnFamilyOptions>,
 ) -> Result<ColumnFamilyOptions> {

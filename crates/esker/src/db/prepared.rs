@@ -110,6 +110,22 @@ impl PreparedSet {
         }
     }
 
+    /// Forgets what the log says is resolved by `step`, and gives it.
+    ///
+    /// # Errors
+    /// `Corruption` if nothing is prepared under the step's name: the segment should hold it.
+    pub fn resolve(&mut self, step: &RawBatch) -> Result<Arc<RawBatch>> {
+        let name = step.name();
+        let prepared = self.take(name).map_err(|_| {
+            Error::corruption(format!(
+                "'{}' is committed or rolled back, and was not prepared",
+                name.escape_ascii()
+            ))
+        })?;
+        self.remove(name);
+        Ok(prepared)
+    }
+
     /// After a failure: it is prepared as it was before it was [taken](Self::take).
     pub fn give_back(&mut self, name: &[u8]) {
         if let Some(state) = self.by_name.get_mut(name)
@@ -134,6 +150,11 @@ impl PreparedSet {
     /// What the log holds under this name.
     pub fn get(&self, name: &[u8]) -> Option<&Arc<RawBatch>> {
         self.by_name.get(name).and_then(State::logged)
+    }
+
+    /// Forgets everything: the log is read from another place.
+    pub fn clear(&mut self) {
+        *self = Self::default();
     }
 
     /// Memory that it takes.

@@ -10,7 +10,8 @@ use crate::read::{
     PinnedValue, ReadOptions, get_from_view, key_changed_since, multi_get_from_view, range_changed_since,
 };
 use crate::snapshot::Snapshot;
-use crate::version::Family;
+use crate::sync::Guard;
+use crate::version::{Family, View};
 
 impl Db {
     /// The value of `key`, or `None`. What comes from the block cache is not copied; it is pinned while the value
@@ -51,8 +52,7 @@ impl Db {
         let core = self.core();
         core.check_open()?;
         let family = &family.family;
-        let (view, sequence) = family.pin(|| core.read_sequence(options));
-        let sequence = sequence?;
+        let (view, sequence) = core.pin(family, options)?;
         if family.is_unborn(sequence) {
             return Ok(keys.iter().map(|_| None).collect());
         }
@@ -72,19 +72,23 @@ impl Db {
     /// Whether `key` may have a value: `false` is certain; `true` is a guess from memtables and filters, without a
     /// block read.
     pub fn key_may_exist(&self, family: &ColumnFamily, key: &[u8]) -> Result<bool> {
-        self.core().check_open()?;
-        crate::read::may_exist(&family.family.view(), &self.core().tables, key)
+        let core = self.core();
+        core.check_open()?;
+        let (view, _) = core.pin(&family.family, &ReadOptions::default())?;
+        crate::read::may_exist(&view, &core.tables, key)
     }
 
     /// Whether `key` was written (put, deleted, merged, or range-deleted) since `snapshot` was taken. What was committed before
     /// the call counts; what is being committed may. A key that was absent then and is again may count as unchanged. In a family
     /// that was [imported](Self::import_column_family) since, every key counts as written.
     ///
+    /// A [`Follower`](crate::Follower) refuses it with `InvalidArgument`: nobody keeps what its snapshots would have to compare.
     /// O(log n) in memtables that hold something newer, and a [`get`](Self::get) in those files only that do: where the
     /// snapshot is young there is usually none.
     pub fn changed_since(&self, family: &ColumnFamily, key: &[u8], snapshot: &Snapshot) -> Result<bool> {
         let core = self.core();
         core.check_open()?;
+        core.check_not_following()?;
         let since = core.sequence_of(snapshot)?;
         let family = &family.family;
         if family.is_unborn(since) {
@@ -110,6 +114,7 @@ impl Db {
     ) -> Result<bool> {
         let core = self.core();
         core.check_open()?;
+        core.check_not_following()?;
         let since = core.sequence_of(snapshot)?;
         let family = &family.family;
         if family.is_unborn(since) {
@@ -129,8 +134,7 @@ impl Core {
         options: &ReadOptions,
     ) -> Result<Option<PinnedValue>> {
         self.check_open()?;
-        let (view, sequence) = family.pin(|| self.read_sequence(options));
-        let sequence = sequence?;
+        let (view, sequence) = self.pin(family, options)?;
         if family.is_unborn(sequence) {
             return Ok(None);
         }
@@ -148,6 +152,17 @@ impl Core {
         .map_err(|error| error.in_column_family(&family.name))
     }
 
+    /// What a read with these options sees: a family's rows, and up to which of them.
+    #[inline]
+    fn pin(&self, family: &Arc<Family>, options: &ReadOptions) -> Result<(Guard<Arc<View>>, Sequence)> {
+        if let Some(moments) = &self.moments {
+            let (view, sequence) = self.pin_moment(moments, family, options)?;
+            return Ok((Guard::from_inner(view), sequence));
+        }
+        let (view, sequence) = family.pin(|| self.read_sequence(options));
+        Ok((view, sequence?))
+    }
+
     /// What a read with these options sees. Call after the view was pinned.
     pub(super) fn read_sequence(&self, options: &ReadOptions) -> Result<Sequence> {
         match &options.snapshot {
@@ -157,7 +172,7 @@ impl Core {
     }
 
     /// The last sequence number that one of its own snapshots sees.
-    fn sequence_of(&self, snapshot: &Snapshot) -> Result<Sequence> {
+    pub(super) fn sequence_of(&self, snapshot: &Snapshot) -> Result<Sequence> {
         if snapshot.belongs_to(&self.snapshots) {
             Ok(snapshot.sequence())
         } else {

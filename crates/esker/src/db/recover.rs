@@ -246,11 +246,11 @@ impl Replay<'_> {
             StepKind::Batch => rows = self.insert(sequence, &batch, segment)?,
             StepKind::Prepare | StepKind::Carried => self.recovered.prepared.add(batch),
             StepKind::Commit => {
-                let prepared = self.resolve(&batch)?;
+                let prepared = self.recovered.prepared.resolve(&batch)?;
                 rows = self.insert(sequence, &prepared, segment)?;
                 rows += self.insert(sequence.saturating_add(rows), &batch, segment)?;
             }
-            StepKind::RollBack => drop(self.resolve(&batch)?),
+            StepKind::RollBack => drop(self.recovered.prepared.resolve(&batch)?),
         }
         let last = sequence.saturating_add(rows).saturating_sub(1);
         self.recovered.last_sequence = self.recovered.last_sequence.max(last);
@@ -258,19 +258,6 @@ impl Replay<'_> {
             self.flush_full()?;
         }
         Ok(())
-    }
-
-    /// What was prepared under the name of the step that resolves it.
-    fn resolve(&mut self, step: &RawBatch) -> Result<Arc<RawBatch>> {
-        let name = step.name();
-        let prepared = self.recovered.prepared.take(name).map_err(|_| {
-            Error::corruption(format!(
-                "'{}' is committed or rolled back, and was not prepared",
-                name.escape_ascii()
-            ))
-        })?;
-        self.recovered.prepared.remove(name);
-        Ok(prepared)
     }
 
     /// Inserts a batch whose first row is `sequence`; gives the number of its rows.

@@ -4,6 +4,7 @@
 //! that takes the list (under the same lock) after it chose its inputs therefore sees every snapshot that can see
 //! a version which the job may drop.
 
+use std::any::Any;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
@@ -44,18 +45,28 @@ pub struct SnapshotList {
 impl SnapshotList {
     /// Adds a snapshot at the sequence that `published` gives under the list's lock.
     pub fn acquire(self: &Arc<Self>, published: impl FnOnce() -> Sequence) -> Snapshot {
-        self.acquire_with(published, None)
+        self.add(published, None, None)
     }
 
     /// The same; `freed` is called when its last clone has left the list.
     pub fn acquire_told(self: &Arc<Self>, published: impl FnOnce() -> Sequence, freed: Freed) -> Snapshot {
-        self.acquire_with(published, Some(freed))
+        self.add(published, Some(freed), None)
     }
 
-    fn acquire_with(
+    /// Adds a snapshot at `sequence` that keeps what it sees: where nobody who drops versions knows the list.
+    pub fn acquire_keeping(
+        self: &Arc<Self>,
+        sequence: Sequence,
+        kept: Arc<dyn Any + Send + Sync>,
+    ) -> Snapshot {
+        self.add(|| sequence, None, Some(kept))
+    }
+
+    fn add(
         self: &Arc<Self>,
         published: impl FnOnce() -> Sequence,
         freed: Option<Freed>,
+        kept: Option<Arc<dyn Any + Send + Sync>>,
     ) -> Snapshot {
         let mut live = self.live.lock();
         let sequence = published();
@@ -66,6 +77,7 @@ impl SnapshotList {
                 list: Arc::clone(self),
                 sequence,
                 freed,
+                kept,
             }),
         }
     }
@@ -89,6 +101,7 @@ struct Guard {
     list: Arc<SnapshotList>,
     sequence: Sequence,
     freed: Option<Freed>,
+    kept: Option<Arc<dyn Any + Send + Sync>>,
 }
 
 impl Drop for Guard {
@@ -116,6 +129,11 @@ impl Snapshot {
     /// The last sequence number that it sees.
     pub fn sequence(&self) -> Sequence {
         self.guard.sequence
+    }
+
+    /// What it keeps, if it is of this type.
+    pub fn kept<T: Any + Send + Sync>(&self) -> Option<Arc<T>> {
+        Arc::clone(self.guard.kept.as_ref()?).downcast().ok()
     }
 
     /// Whether it was taken from the database that owns `list`.

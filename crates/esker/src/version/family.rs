@@ -82,6 +82,19 @@ impl View {
         }
     }
 
+    /// These memtables, the newest first, over this version; `empty` is active where there is none.
+    pub fn of(buffers: &[Arc<Buffer>], empty: &Arc<Buffer>, version: &Arc<Version>) -> Self {
+        let (active, sealed) = match buffers.split_first() {
+            Some((active, sealed)) => (active, sealed.to_vec()),
+            None => (empty, Vec::new()),
+        };
+        Self {
+            active: Arc::clone(active),
+            sealed,
+            version: Arc::clone(version),
+        }
+    }
+
     /// `version` takes the place of the tables, and of these memtables.
     fn with_version(&self, version: Arc<Version>, flushed: &[Arc<Buffer>]) -> Self {
         let kept = |buffer: &&Arc<Buffer>| !flushed.iter().any(|gone| Arc::ptr_eq(gone, buffer));
@@ -180,6 +193,13 @@ impl Family {
         let view = self.view.load();
         view.active.table.seal();
         self.view.store(Arc::new(view.with_active(next)));
+    }
+
+    /// Takes `view` in place of the one of now: for a database that follows what another process does. Its readers pin all
+    /// families together, elsewhere.
+    pub fn set_view(&self, view: Arc<View>) {
+        let _alone = self.change.lock();
+        self.view.store(view);
     }
 
     /// Puts the result of a job in force, in one step: the tables of `edit` come and go, the memtables that were

@@ -2,6 +2,7 @@
 //! many.
 
 use std::collections::VecDeque;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
@@ -11,7 +12,7 @@ use esker_env::{Fs, IoMode};
 use super::{BlobFile, FileKind, FileMeta};
 use crate::blob::BlobReader;
 use crate::cache::BlockCache;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::key::KeyOrder;
 use crate::metrics::Metrics;
 use crate::sstable::{Table, TableOpenOptions};
@@ -60,6 +61,8 @@ pub struct Tables {
     open: Mutex<VecDeque<Opened>>,
     /// What tables took when they were last counted, and what was opened since.
     noted_bytes: AtomicU64,
+    /// Whether another process removes files while they are read here.
+    followed: bool,
 }
 
 impl Tables {
@@ -84,7 +87,15 @@ impl Tables {
             opening: std::array::from_fn(|_| Mutex::new(())),
             open: Mutex::new(VecDeque::new()),
             noted_bytes: AtomicU64::new(0),
+            followed: false,
         }
+    }
+
+    /// The same for a follower: a file that is gone is no damage, but says to catch up.
+    #[must_use]
+    pub fn followed(mut self) -> Self {
+        self.followed = true;
+        self
     }
 
     /// The folder of the SSTables.
@@ -159,7 +170,7 @@ impl Tables {
         let handle = self
             .fs
             .open(&path, mode)
-            .map_err(|error| Error::io("can't open an SSTable", error).in_file(&path))?;
+            .map_err(|error| self.not_opened("can't open an SSTable", error, &path))?;
         let cache = Arc::clone(&self.cache);
         let options = TableOpenOptions {
             database_id: Some(file.origin.map_or(self.database_id, |origin| origin.database_id)),
@@ -205,7 +216,7 @@ impl Tables {
         let handle = self
             .fs
             .open(&path, self.mode)
-            .map_err(|error| Error::io("can't open a blob file", error).in_file(&path))?;
+            .map_err(|error| self.not_opened("can't open a blob file", error, &path))?;
         let database_id = file.origin.map_or(self.database_id, |origin| origin.database_id);
         let reader = Arc::new(BlobReader::open(handle, &path, database_id, file.pointed_as())?);
         let mut open = self.open.lock();
@@ -213,6 +224,15 @@ impl Tables {
         open.push_back(Opened::Blob(Arc::downgrade(file)));
         self.evict(&mut open);
         Ok(reader)
+    }
+
+    #[cold]
+    fn not_opened(&self, what: &str, error: io::Error, path: &Path) -> Error {
+        if self.followed && error.kind() == io::ErrorKind::NotFound {
+            let gone = "the process that writes has removed a file since the last catch-up: catch up, and read again";
+            return Error::new(ErrorKind::Retry, gone).caused_by(error).in_file(path);
+        }
+        Error::io(what, error).in_file(path)
     }
 
     /// Closes files that were not used since the hand passed them last, until there are few enough.
