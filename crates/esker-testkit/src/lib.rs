@@ -7,6 +7,7 @@
 //! | `crash` | a scripted run that ends at any write, and what must hold then |
 //! | `bank` | transactions that move money, and what must hold of the accounts |
 //! | `kill` | what is written by a process that is killed |
+//! | `follow` | what is written by a process that others follow |
 //! | `operation` | one step of a random run, and how steps are drawn |
 //! | `settings` | random settings of databases and families, as small as they may be |
 //! | `runner` | carries steps out on the engine and on the model, and compares |
@@ -17,6 +18,7 @@
 
 pub mod bank;
 pub mod crash;
+pub mod follow;
 pub mod kill;
 pub mod operation;
 pub mod oracle;

@@ -145,6 +145,10 @@ pub enum Operation {
         keys: Vec<usize>,
         snapshot: Option<usize>,
     },
+    /// Another process that reads along catches up; it may keep a snapshot of what it saw before.
+    CatchUp {
+        snapshot: bool,
+    },
     /// A copy, which must hold what the database does.
     Checkpoint {
         wal_bytes_max: u64,
@@ -316,6 +320,9 @@ pub fn random(rng: &mut Rng, scope: Scope) -> Operation {
             durability: step_durability(rng),
         },
         98 if rng.one_in(2) => Operation::Reimport(rng.below(8)),
+        98 | 99 if rng.one_in(2) => Operation::CatchUp {
+            snapshot: rng.one_in(2),
+        },
         _ => Operation::CheckAll,
     }
 }

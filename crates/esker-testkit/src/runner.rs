@@ -4,6 +4,7 @@ mod changes;
 mod checkpoint;
 mod compare;
 mod drop_range;
+mod follow;
 mod ingest;
 mod iterators;
 mod reimport;
@@ -18,6 +19,7 @@ use esker::{
 use esker_env::Env;
 use esker_env::mem::{CrashMode, MemFs};
 
+use self::follow::Following;
 use crate::operation::{Change, ChangeKind, KEYS, Move, Operation, Scope, is_single, key};
 use crate::oracle::{Changes, Merge, Mutation, Oracle, Rows, State, difference, show};
 use crate::random::Rng;
@@ -94,6 +96,8 @@ pub struct Runner {
     created: usize,
     ingested: usize,
     checkpoints: usize,
+    /// Who reads along.
+    following: Option<Following>,
     /// What is prepared, by name.
     prepared: BTreeMap<Vec<u8>, Changes>,
     named: usize,
@@ -129,6 +133,7 @@ impl Runner {
             created: 0,
             ingested: 0,
             checkpoints: 0,
+            following: None,
             prepared: BTreeMap::new(),
             named: 0,
             paused: false,
@@ -265,6 +270,7 @@ impl Runner {
                 snapshot,
             } => self.get_some(*family, keys, *snapshot, true),
             Operation::Checkpoint { wal_bytes_max } => self.checkpoint(*wal_bytes_max),
+            Operation::CatchUp { snapshot } => self.catch_up(*snapshot),
             Operation::CheckAll => self.check_all(),
         }
     }
@@ -275,8 +281,10 @@ impl Runner {
         self.resume();
         self.db.wait_idle().map_err(failed("wait_idle"))?;
         self.check_all()?;
+        self.catch_up(true)?;
         self.reopen()?;
         self.check_all()?;
+        self.catch_up(true)?;
         let handle = self.db.default_column_family();
         for name in esker::PROPERTIES {
             self.db.property(&handle, name).map_err(failed(name))?;
@@ -406,6 +414,7 @@ impl Runner {
 
     fn crash(&mut self, mode: CrashMode) -> std::result::Result<(), Failure> {
         let after = self.fs.crash(mode);
+        self.following = None;
         self.forget_handles();
         // The old machine goes on for a moment; nobody sees what it does.
         self.resume();
