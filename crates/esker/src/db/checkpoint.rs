@@ -22,7 +22,7 @@ use super::Db;
 use super::core::Core;
 use super::jobs::new_files;
 use super::new_folder::NewFolder;
-use super::open::record;
+use super::settings::record;
 use super::write::{Token, oldest_wal};
 use crate::error::Result;
 use crate::flush;

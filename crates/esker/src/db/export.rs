@@ -14,7 +14,7 @@ use super::checkpoint::Pinned;
 use super::core::Core;
 use super::jobs::new_files;
 use super::new_folder::NewFolder;
-use super::open::record;
+use super::settings::record;
 use super::{ColumnFamily, Db};
 use crate::error::{Error, Result};
 use crate::key::Sequence;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::core::{Core, Families};
 use super::events::event_family;
-use super::open::record;
+use super::settings::record;
 use super::{Db, handle};
 use crate::batch::DEFAULT_COLUMN_FAMILY;
 use crate::error::{Error, ErrorKind, Result};

@@ -26,7 +26,7 @@ use super::core::Core;
 use super::families::{check_is_free, check_name};
 use super::incoming::Brought;
 use super::new_folder::folder_around;
-use super::open::{record, settings_for};
+use super::settings::{record, settings_for};
 use super::write::Token;
 use super::{ColumnFamily, Db};
 use crate::error::{Error, Result};

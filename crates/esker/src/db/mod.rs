@@ -1,6 +1,6 @@
 //! The database: opens, recovers, closes, and wires the parts together.
 //!
-//! - [`open`](Db::open) → `folder.rs` (what is in it, its lock), `open.rs` (manifest, parts, threads),
+//! - [`open`](Db::open) → `folder.rs` (what is in it, its lock), `open.rs` (manifest, parts, threads), `settings.rs`,
 //!   `recover.rs` (WAL replay), `kept_aside.rs` (what it found damaged), `read_only.rs` (beside a process that writes)
 //! - the same again and again, as the other process goes on → `follow.rs`, `follow_log.rs` (its log), `moment.rs` (what readers see)
 //! - a write → `write.rs` (what the commit pipeline does here), `log.rs` (the segments of the log)
@@ -49,6 +49,7 @@ mod read_only;
 mod recover;
 mod repair;
 mod running;
+mod settings;
 mod stats;
 mod table_description;
 mod table_file;
