@@ -1,26 +1,28 @@
-//! Durable commits: many of them share a sync.
+//! Durable steps: those that come while another write is committed share a sync.
 
 use std::cell::Cell;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use esker::{ColumnFamilyOptions, Comparator, Durability, KeyOrder, Opener, Options, WriteOptions};
+use esker::{ColumnFamilyOptions, Comparator, Durability, KeyOrder, Opener, Options, Result, WriteOptions};
 use esker_env::Env;
 
 use super::Database;
-use crate::{OptimisticDb, TransactionDb, TransactionOptions, TransactionSettings};
+use crate::lock::hash_key;
+use crate::{OptimisticDb, Transaction, TransactionDb, TransactionOptions, TransactionSettings};
 
 const THREADS: usize = 8;
-const COMMITS: usize = 100;
+const ROUNDS: u64 = 20;
 
 thread_local! {
-    static COMMITS_NOW: Cell<bool> = const { Cell::new(false) };
+    static IS_HELD: Cell<bool> = const { Cell::new(false) };
 }
 
-/// The order of bytes, in which the thread that commits for others lets these come first.
+/// The order of bytes. The insert of a thread that is held waits in it, while it leads the commits.
 #[derive(Default)]
 struct Gate {
-    committing: AtomicUsize,
+    is_open: AtomicBool,
+    is_reached: AtomicBool,
 }
 
 impl Comparator for Gate {
@@ -29,14 +31,51 @@ impl Comparator for Gate {
     }
 
     fn compare(&self, a: &[u8], b: &[u8]) -> std::cmp::Ordering {
-        // Bounded: at the end there are fewer.
-        let mut patience = if COMMITS_NOW.get() { 100 } else { 0 };
-        while patience > 0 && self.committing.load(Ordering::SeqCst) < THREADS {
-            patience -= 1;
+        while IS_HELD.get() && !self.is_open.load(Ordering::SeqCst) {
+            self.is_reached.store(true, Ordering::SeqCst);
             std::thread::yield_now();
         }
         a.cmp(b)
     }
+}
+
+fn wait_until(is_so: impl Fn() -> bool) {
+    while !is_so() {
+        std::thread::yield_now();
+    }
+}
+
+/// Takes a step with each transaction, while another write is being committed, and lets that end when all of them wait.
+fn step_together(
+    database: &Database,
+    gate: &Gate,
+    transactions: &mut [Transaction],
+    step: fn(&mut Transaction) -> Result<()>,
+) {
+    gate.is_open.store(false, Ordering::SeqCst);
+    gate.is_reached.store(false, Ordering::SeqCst);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            IS_HELD.set(true);
+            database.db().put(b"held", b"value").unwrap();
+        });
+        wait_until(|| gate.is_reached.load(Ordering::SeqCst));
+        for transaction in transactions {
+            scope.spawn(move || step(transaction).unwrap());
+        }
+        wait_until(|| database.db().stats().writers_waiting == THREADS);
+        gate.is_open.store(true, Ordering::SeqCst);
+    });
+}
+
+/// A key for each, of which no two hold each other up by what optimistic commits of the same shard share.
+fn keys(family: u32) -> Vec<[u8; 8]> {
+    let part = |key: &[u8; 8]| (hash_key(family, key) >> 61) as usize;
+    let of_part = |wanted| {
+        let mut keys = (0_u64..).map(u64::to_be_bytes);
+        keys.find(|key| part(key) == wanted).unwrap()
+    };
+    (0..THREADS).map(of_part).collect()
 }
 
 fn syncs(database: &Database) -> u64 {
@@ -45,9 +84,8 @@ fn syncs(database: &Database) -> u64 {
     found.unwrap().1
 }
 
-fn eight_threads_share_syncs(with_locks: bool, prepares: bool) {
+fn steps_share_a_sync(with_locks: bool, steps: &[fn(&mut Transaction) -> Result<()>]) {
     let gate = Arc::new(Gate::default());
-    let env = Env::simulated(5).0;
     let options = Options {
         memory_budget_bytes: 64 << 20,
         default_column_family: ColumnFamilyOptions {
@@ -56,60 +94,48 @@ fn eight_threads_share_syncs(with_locks: bool, prepares: bool) {
         },
         ..Options::default()
     };
-    let db = Opener::new(options).env(env).open("db").unwrap();
+    let db = Opener::new(options).env(Env::simulated(5).0).open("db").unwrap();
+    // Inserts compare keys where there are some.
+    db.put(b"first", b"value").unwrap();
     let settings = TransactionSettings::default();
     let database = match with_locks {
         true => Database::Locks(TransactionDb::new(db, &settings).unwrap()),
         false => Database::Optimistic(OptimisticDb::new(db, &settings).unwrap()),
     };
+    let family = database.family();
+    let options = TransactionOptions {
+        write: WriteOptions::durability(Durability::Sync),
+        ..TransactionOptions::default()
+    };
+    let keys = keys(family.id());
+    let mut transactions: Vec<_> = keys.iter().map(|_| database.begin(&options)).collect();
     let before = syncs(&database);
-    std::thread::scope(|scope| {
-        for thread in 0..THREADS {
-            let (database, gate) = (&database, &gate);
-            scope.spawn(move || {
-                let options = TransactionOptions {
-                    write: WriteOptions::durability(Durability::Sync),
-                    ..TransactionOptions::default()
-                };
-                let mut transaction = database.begin(&options);
-                for i in 0..COMMITS {
-                    transaction.restart(&options);
-                    let key = (i * THREADS + thread).to_be_bytes();
-                    transaction.put(&database.family(), &key, b"value").unwrap();
-                    gate.committing.fetch_add(1, Ordering::SeqCst);
-                    COMMITS_NOW.set(true);
-                    if prepares {
-                        transaction.set_name(key).unwrap();
-                        transaction.prepare().unwrap();
-                    }
-                    transaction.commit().unwrap();
-                    COMMITS_NOW.set(false);
-                    gate.committing.fetch_sub(1, Ordering::SeqCst);
-                }
-            });
+    for _ in 0..ROUNDS {
+        for (transaction, key) in transactions.iter_mut().zip(&keys) {
+            transaction.restart(&options);
+            transaction.put(&family, key, b"value").unwrap();
+            if steps.len() > 1 {
+                transaction.set_name(key).unwrap();
+            }
         }
-    });
-    let (syncs, commits) = (syncs(&database) - before, (THREADS * COMMITS) as u64);
-    let steps = if prepares { 2 * commits } else { commits };
-    // How many share one is a matter of scheduling; without sharing each step would have its own.
-    assert!(
-        syncs > 0 && syncs * 8 <= steps * 7,
-        "{syncs} syncs for {steps} steps"
-    );
-    println!("{syncs} syncs for {steps} steps");
+        for step in steps {
+            step_together(&database, &gate, &mut transactions, *step);
+        }
+    }
+    assert_eq!(syncs(&database) - before, ROUNDS * steps.len() as u64);
 }
 
 #[test]
-fn eight_threads_with_locks_share_syncs() {
-    eight_threads_share_syncs(true, false);
+fn eight_commits_with_locks_share_a_sync() {
+    steps_share_a_sync(true, &[Transaction::commit]);
 }
 
 #[test]
-fn eight_optimistic_threads_share_syncs() {
-    eight_threads_share_syncs(false, false);
+fn eight_optimistic_commits_share_a_sync() {
+    steps_share_a_sync(false, &[Transaction::commit]);
 }
 
 #[test]
-fn eight_threads_that_prepare_and_commit_share_syncs() {
-    eight_threads_share_syncs(true, true);
+fn eight_prepares_share_a_sync_and_so_do_their_commits() {
+    steps_share_a_sync(true, &[Transaction::prepare, Transaction::commit]);
 }

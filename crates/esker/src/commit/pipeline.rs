@@ -160,6 +160,11 @@ impl<T: CommitTarget> Pipeline<T> {
         section(&mut self.token.lock())
     }
 
+    /// Writers that wait for others' commits to end.
+    pub fn waiting(&self) -> usize {
+        self.queue.lock().waiting.len()
+    }
+
     /// An appointed leader's turn: its own request and those queued behind it.
     fn lead_group(&self, target: &T, own: Option<Request>) -> (Option<RawBatch>, Result<()>) {
         let mut group: Vec<Request> = own.into_iter().collect();

@@ -84,6 +84,8 @@ pub struct Stats {
     pub blob_live_bytes: u64,
     /// Compactions that run now.
     pub compactions_running: usize,
+    /// Writers that wait now for others' commits to end; the next one commits for all of them.
+    pub writers_waiting: usize,
     /// How writers are let in now.
     pub write_stall: WriteStall,
     /// The highest [pressure](FamilyStats::write_pressure) of all families now.
@@ -139,6 +141,7 @@ impl Db {
             blob_bytes: all.iter().map(|family| family.blob_bytes).sum(),
             blob_live_bytes: all.iter().map(|family| family.blob_live_bytes).sum(),
             compactions_running: core.running.lock().count(),
+            writers_waiting: core.pipeline.waiting(),
             write_stall: core.stall(),
             write_pressure: pressure_of(&families),
             levels: all
@@ -265,6 +268,11 @@ impl Stats {
                 "compactions_running",
                 self.compactions_running as u64,
                 "Compactions that run.",
+            ),
+            gauge(
+                "writers_waiting",
+                self.writers_waiting as u64,
+                "Writers that wait for others' commits to end.",
             ),
             gauge(
                 "write_stall",
