@@ -10,7 +10,7 @@ use std::time::Duration;
 use esker_env::{Env, JoinHandle};
 
 use crate::error::{Error, Result};
-use crate::sync::{Condvar, Mutex};
+use crate::sync::{AtomicBool, Condvar, Mutex, Ordering};
 
 /// What a thread does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,6 +60,8 @@ impl State {
 
 struct Shared {
     state: Mutex<State>,
+    /// Whether the state is off and not draining, for writers, who ask often. Changed under the lock.
+    is_off: AtomicBool,
     /// Something may have changed for the workers.
     work: Condvar,
     /// A worker finished a job or went idle.
@@ -106,6 +108,7 @@ impl Scheduler {
 
     fn start_in(env: &Env, work: Arc<dyn Work>, compaction_threads: usize, state: State) -> Result<Self> {
         let shared = Arc::new(Shared {
+            is_off: AtomicBool::new(state.off),
             state: Mutex::new(state),
             work: Condvar::new(),
             quiet: Condvar::new(),
@@ -175,14 +178,15 @@ impl Scheduler {
     pub fn turn_on(&self) {
         let mut state = self.shared.state.lock();
         state.off = false;
+        self.shared.is_off.store(false, Ordering::Relaxed);
         state.generation += 1;
         self.shared.work.notify_all();
     }
 
     /// Whether jobs don't run because nobody has [turned them on](Self::turn_on).
+    #[inline]
     pub fn is_off(&self) -> bool {
-        let state = self.shared.state.lock();
-        state.off && !state.draining
+        self.shared.is_off.load(Ordering::Relaxed)
     }
 
     /// Whether a flush that nobody asks for would not come before [`turn_on`](Self::turn_on).
@@ -204,6 +208,7 @@ impl Scheduler {
     pub fn drain(&self) {
         let mut state = self.shared.state.lock();
         state.draining = true;
+        self.shared.is_off.store(false, Ordering::Relaxed);
         state.generation += 1;
         self.shared.work.notify_all();
     }

@@ -194,6 +194,8 @@ impl Db {
         })?;
         core.release_wal();
         core.share_memory();
+        // Its memtables wait for no flush any more.
+        core.update_flush_urgency();
         core.wake();
         Ok(())
     }

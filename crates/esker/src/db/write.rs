@@ -495,4 +495,28 @@ mod tests {
         db.resume_background_work();
         db.close().unwrap();
     }
+
+    /// It stayed urgent until something else was flushed, and compactions crept.
+    #[test]
+    fn no_flush_is_urgent_of_a_family_that_was_dropped() {
+        let db = Opener::new(Options::default())
+            .env(Env::simulated(1).0)
+            .open("/db")
+            .unwrap();
+        let options = ColumnFamilyOptions {
+            memtables_max: 2,
+            ..ColumnFamilyOptions::default()
+        };
+        let dropped = db.create_column_family("dropped", options).unwrap();
+        db.pause_background_work();
+        let core = db.core();
+        db.put_cf(&dropped, b"key", b"value").unwrap();
+        let family = core.family(dropped.id()).unwrap();
+        core.with_token(|token| core.seal(token, &family)).unwrap();
+        assert!(core.throttle.is_flush_urgent());
+        db.drop_column_family(&dropped).unwrap();
+        assert!(!core.throttle.is_flush_urgent());
+        db.resume_background_work();
+        db.close().unwrap();
+    }
 }
