@@ -31,7 +31,7 @@ use super::Db;
 use super::core::{Core, Families};
 use super::follow_log::{Followed, Log};
 use super::moment::Moment;
-use super::open::open_core;
+use super::open::{Opening, open_core};
 use super::settings::{given_settings, settings_of};
 use crate::error::{Error, ErrorKind, Result};
 use crate::key::Sequence;
@@ -113,9 +113,7 @@ impl Follower {
             dir.to_owned(),
             options.clone(),
             &named,
-            Vec::new(),
-            true,
-            true,
+            Opening::Follow,
         )?;
         let follower = Self {
             db: Db::from_core(core),

@@ -150,18 +150,11 @@ impl Opener {
             true => Vec::new(),
             false => self.listeners.0,
         };
-        let work = self.background_work;
-        let open = || {
-            open_core(
-                env.clone(),
-                dir.clone(),
-                options.clone(),
-                &named,
-                listeners.clone(),
-                work,
-                false,
-            )
+        let opening = Opening::Own {
+            listeners,
+            background_work: self.background_work,
         };
+        let open = || open_core(env.clone(), dir.clone(), options.clone(), &named, opening.clone());
         let core = match options.read_only {
             true => super::read_only::open_settled(&env, &dir, open)?,
             false => open()?,
@@ -183,16 +176,32 @@ impl Opener {
     }
 }
 
-/// `follow`: the log is left alone, as a follower reads it by itself.
+/// What a database is opened for.
+#[derive(Clone)]
+pub(super) enum Opening {
+    /// To be this process's own, or to be read as it is.
+    Own {
+        listeners: Vec<Arc<dyn EventListener>>,
+        background_work: bool,
+    },
+    /// To be followed: the log is left alone, as a follower reads it by itself.
+    Follow,
+}
+
 pub(super) fn open_core(
     env: Env,
     dir: PathBuf,
     options: Options,
     named: &BTreeMap<String, ColumnFamilyOptions>,
-    listeners: Vec<Arc<dyn EventListener>>,
-    background_work: bool,
-    follow: bool,
+    opening: Opening,
 ) -> Result<Arc<Core>> {
+    let (listeners, background_work, follow) = match opening {
+        Opening::Own {
+            listeners,
+            background_work,
+        } => (listeners, background_work, false),
+        Opening::Follow => (Vec::new(), false, true),
+    };
     let lock = folder::prepare(&env, &dir, &options)?;
     let (state, place) = load_state(&env, &dir, &options)?;
     let fresh = place.is_none();
