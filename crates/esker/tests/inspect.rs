@@ -2,10 +2,12 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use esker::blob::BlobWriter;
-use esker::inspect::{FileRole, Inspector};
+use esker::codec::checksum;
+use esker::inspect::{BlobPointer, FileRole, Inspector};
 use esker::{
     ColumnFamilyOptions, Compression, Db, ErrorKind, IngestOptions, Options, TableFileWriter, WriteBatch,
     WriteOptions,
@@ -288,6 +290,104 @@ fn blob_files_that_the_manifest_does_not_name_are_noted() {
     assert_eq!((note.as_str(), damages), ("judged without the manifest", 1));
     std::fs::write(&unlisted, &whole).unwrap();
     assert_eq!(verdict().0.1, 0);
+}
+
+/// Rows `0`, `a`, `b` and `d`, the values of which lie in one blob file, in one table that is not compressed; gives both files
+/// and the pointers.
+fn sample_of_pointers(dir: &Path) -> (PathBuf, PathBuf, Vec<BlobPointer>) {
+    let options = Options {
+        default_column_family: ColumnFamilyOptions {
+            compression_per_level: vec![Compression::None],
+            blob_compression: Compression::None,
+            ..ColumnFamilyOptions::default()
+        },
+        ..Options::default()
+    };
+    let db = Db::open(dir, options).unwrap();
+    for (key, len) in [("0", 512), ("a", 512), ("b", 700), ("d", 600)] {
+        db.put(key.as_bytes(), &vec![key.as_bytes()[0]; len]).unwrap();
+    }
+    db.flush().unwrap();
+    db.close().unwrap();
+    let table = files(dir, FileRole::Table).remove(0);
+    let mut pointers = Vec::new();
+    let dump = Inspector::new(dir).table_at(&table).unwrap();
+    dump.entries(|entry| {
+        pointers.push(BlobPointer::decode(entry.value).unwrap());
+        ControlFlow::Continue(())
+    })
+    .unwrap();
+    (table, files(dir, FileRole::Blob).remove(0), pointers)
+}
+
+/// Has rows of a table point elsewhere, with a checksum that fits: each pointer becomes another of the same length.
+fn redirect(dir: &Path, table: &Path, changes: &[(BlobPointer, BlobPointer)]) {
+    let data_bytes = Inspector::new(dir)
+        .table_at(table)
+        .unwrap()
+        .properties()
+        .data_bytes as usize;
+    let mut bytes = std::fs::read(table).unwrap();
+    let encoded = |pointer: &BlobPointer| {
+        let mut bytes = Vec::new();
+        pointer.encode_into(&mut bytes);
+        bytes
+    };
+    // Behind the header, the table's one block; a byte of compression and a checksum behind it.
+    let block = 24..24 + data_bytes - 4;
+    let before = bytes[block.clone()].to_vec();
+    for (from, to) in changes {
+        let (from, to) = (encoded(from), encoded(to));
+        assert_eq!(from.len(), to.len());
+        let at = before.windows(from.len()).position(|part| part == from).unwrap();
+        bytes[24 + at..24 + at + to.len()].copy_from_slice(&to);
+    }
+    // What the checksum depends on besides is the same.
+    let change = checksum(&[&before]) ^ checksum(&[&bytes[block.clone()]]);
+    let stored = block.end..block.end + 4;
+    let crc = u32::from_le_bytes(bytes[stored.clone()].try_into().unwrap());
+    bytes[stored].copy_from_slice(&(crc ^ change).to_le_bytes());
+    std::fs::write(table, bytes).unwrap();
+}
+
+/// Their counts and bytes may be right all the same.
+#[test]
+fn pointers_that_miss_their_records_are_damage() {
+    let dir = tempfile::tempdir().unwrap();
+    let (table, blob, pointers) = sample_of_pointers(dir.path());
+    assert!(damaged(dir.path()).is_empty());
+    let whole = std::fs::read(&table).unwrap();
+    let [_, a, b, d] = pointers[..] else {
+        panic!("{pointers:?}");
+    };
+    let moved = |pointer: BlobPointer, by: u64| BlobPointer {
+        offset: pointer.offset + by,
+        ..pointer
+    };
+    let shorter = BlobPointer {
+        bytes: b.bytes - 1,
+        ..b
+    };
+    let cases = [
+        (vec![(b, moved(b, 1))], "key 'b'", "where no record begins"),
+        (vec![(d, moved(b, 3))], "key 'd'", "where no record begins"),
+        (vec![(b, shorter)], "key 'b'", "to a record which has 709 bytes"),
+        (vec![(b, a)], "key 'b'", "another key's"),
+        (vec![(a, b), (b, a)], "key 'b'", "another key's"),
+        (vec![(b, d), (d, b)], "key 'd'", "another key's"),
+    ];
+    for (changes, key, what) in &cases {
+        redirect(dir.path(), &table, changes);
+        let (path, message) = damage(dir.path());
+        assert_eq!(path, table);
+        assert!(message.contains(key) && message.contains(what), "{message}");
+        std::fs::write(&table, &whole).unwrap();
+    }
+    // Where a blob file is damaged nobody knows where its records begin; a table is not blamed for it.
+    let mut bytes = std::fs::read(&blob).unwrap();
+    bytes[a.offset as usize + 20] ^= 1;
+    std::fs::write(&blob, bytes).unwrap();
+    assert_eq!(damaged(dir.path()), [blob]);
 }
 
 /// A database with everything that a file can have: two families, small blocks and index partitions, blob files, range

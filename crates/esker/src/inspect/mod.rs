@@ -6,14 +6,16 @@
 //!
 //! | file | what it does |
 //! |---|---|
-//! | `blobs` | what [`Inspector::verify`] says of blob files, and of the rows that point into them |
+//! | `blobs` | what [`Inspector::verify`] says of blob files |
 //! | `manifest` | [`Inspector::describe`], [`Inspector::edits`]: families and their tables, and how they came about |
+//! | `pointers` | whether rows of tables point to values that can be theirs |
 //! | `table` | [`TableDump`]: properties and entries of an SSTable |
 //! | `wal` | [`SegmentDump`]: batches of a WAL segment |
 //! | `verify` | [`Inspector::verify`]: reads and checks everything |
 
 mod blobs;
 mod manifest;
+mod pointers;
 mod table;
 mod verify;
 mod wal;

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use esker_env::IoMode;
 
-use super::blobs::PointerCount;
+use super::pointers::{FamilyRecords, PointerCount};
 use super::{FamilyInfo, FileEntry, Inspector, TableInfo, builtin_key_order};
 use crate::error::{Error, ErrorKind, Result};
 use crate::key::KeyOrder;
@@ -119,9 +119,10 @@ impl FileReport {
 
 impl Inspector {
     /// Reads and checks the manifest, every SSTable, every blob file and every WAL segment: checksums, structure, order,
-    /// counts, and that each file is what the manifest says it is. Calls `report` for each file as soon as it is judged; goes on
-    /// past damages, also past that of the manifest. O(bytes of the database); holds one block
-    /// or value at a time.
+    /// counts, that each file is what the manifest says it is, and that each row whose value lies in a blob file points to a
+    /// record of it. Calls `report` for each file as soon as it is judged; goes on past damages, also past that of the manifest.
+    /// O(bytes of the database); holds one block or value at a time, and 2 or 3 bytes for each value in the blob files of one
+    /// column family.
     ///
     /// # Errors
     /// `NotFound`, `InvalidArgument` or `Unsupported` if this is no database that can be judged; `Io` if the folder
@@ -139,11 +140,14 @@ impl Inspector {
         match &state {
             Some(state) => {
                 for family in self.describe_state(state) {
-                    for table in &family.tables {
-                        report(self.verify_listed(state, &family, table));
-                    }
+                    let mut records = FamilyRecords::new();
                     for used in &family.blobs {
-                        report(self.verify_blob(state, &family, used));
+                        let (file, found) = self.verify_blob(state, &family, used);
+                        records.insert(used.blob.pointed_as, found);
+                        report(file);
+                    }
+                    for table in &family.tables {
+                        report(self.verify_listed(state, &family, table, &records));
                     }
                 }
                 for file in of_role(&files, FileRole::Table) {
@@ -222,7 +226,13 @@ impl Inspector {
     }
 
     /// The verdict on a table that the manifest names.
-    fn verify_listed(&self, state: &VersionState, family: &FamilyInfo, table: &TableInfo) -> FileReport {
+    fn verify_listed(
+        &self,
+        state: &VersionState,
+        family: &FamilyInfo,
+        table: &TableInfo,
+        records: &FamilyRecords,
+    ) -> FileReport {
         let mut file = FileReport::new(&table.path, FileRole::Table);
         let Some(order) = builtin_key_order(&family.key_order) else {
             let order = &family.key_order;
@@ -238,6 +248,7 @@ impl Inspector {
                     .origin
                     .map_or(state.database_id as u64, |origin| origin.database_id),
             ),
+            records,
             &mut file,
         );
         let checked = checked.and_then(|(dump, pointers)| {
@@ -258,7 +269,8 @@ impl Inspector {
         let dump = self.table_at(&entry.path);
         let checked = dump.and_then(|dump| {
             let order = dump.table().order().clone();
-            self.check_table(&entry.path, order, None, &mut file)
+            self.check_table(&entry.path, order, None, &FamilyRecords::new(), &mut file)
+                .map(drop)
         });
         match checked {
             Ok(_) => file,
@@ -267,19 +279,20 @@ impl Inspector {
         }
     }
 
-    fn check_table(
+    fn check_table<'a>(
         &self,
         path: &Path,
         order: KeyOrder,
         database_id: Option<u64>,
+        records: &'a FamilyRecords,
         file: &mut FileReport,
-    ) -> Result<(super::TableDump, PointerCount)> {
+    ) -> Result<(super::TableDump, PointerCount<'a>)> {
         let dump = self.open_table(path, order, database_id)?;
         file.size_bytes = dump.size_bytes();
         file.records = dump.properties().entries + dump.properties().range_tombstones;
-        let mut pointers = PointerCount::default();
+        let mut pointers = PointerCount::new(records);
         dump.table()
-            .verify_rows(|key, value| pointers.row(key.kind, value))?;
+            .verify_rows(|key, value| pointers.row(key.kind, key.user_key, value))?;
         Ok((dump, pointers))
     }
 
