@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use esker::inspect::{FileRole, Inspector};
 use esker::{
-    AppendOperator, ColumnFamily, ColumnFamilyOptions, DamagedFile, Db, ErrorKind, IngestOptions,
-    ManifestState, Opener, Options, RepairOptions, RepairReport, TableFileWriter, WriteBatch, WriteOptions,
-    repair_on,
+    AppendOperator, ColumnFamily, ColumnFamilyOptions, DamagedFile, Db, ErrorKind, ImportOptions,
+    IngestOptions, ManifestState, Opener, Options, RepairOptions, RepairReport, TableFileWriter, WriteBatch,
+    WriteOptions, repair_on,
 };
 use esker_env::mem::{CrashMode, MemFs};
 use esker_env::{CreateOptions, Env, Fs};
@@ -537,7 +537,7 @@ fn a_repair_that_is_cut_short_can_be_begun_again() {
 }
 
 #[test]
-fn an_ingested_table_keeps_its_place_or_is_named() {
+fn an_ingested_table_keeps_its_place() {
     let fs = MemFs::new();
     let db = open(&fs);
     db.put(&key(1), b"before").unwrap();
@@ -568,11 +568,195 @@ fn an_ingested_table_keeps_its_place_or_is_named() {
         fs.remove(&path).unwrap();
     }
     let report = repair(&fs);
-    assert_eq!(report.unplaced.len(), 1);
-    assert!(!report.is_lossless());
+    assert!(report.is_lossless(), "{report:#?}");
     let db = open(&fs);
+    assert_eq!(db.get(&key(1)).unwrap().unwrap(), b"ingested");
     assert_eq!(db.get(&key(2)).unwrap().unwrap(), b"after");
     db.close().unwrap();
+}
+
+fn lose_manifest(fs: &MemFs) {
+    for path in files(fs, FileRole::Manifest) {
+        fs.remove(&path).unwrap();
+    }
+}
+
+/// Makes a table of random rows, and ingests it into the default family.
+fn ingest(fs: &MemFs, db: &Db, random: &mut Random, step: u64, oracle: &mut BTreeMap<Vec<u8>, Vec<u8>>) {
+    let path = PathBuf::from(format!("/outside-{step}"));
+    let mut writer = TableFileWriter::create_on(&env(fs), &path, &family_options("default")).unwrap();
+    let first = random.below(KEYS);
+    for number in (first..KEYS.min(first + 40)).step_by(3) {
+        let value = format!("ingested in step {step}").into_bytes();
+        writer.put(&key(number), &value).unwrap();
+        oracle.insert(key(number), value);
+    }
+    writer.finish().unwrap();
+    let files = [(db.default_column_family(), vec![path])];
+    db.ingest(&files, &IngestOptions::default()).unwrap();
+}
+
+/// They counted as the oldest.
+#[test]
+fn without_manifest_ingested_tables_are_as_new_as_they_were() {
+    for seed in 0..rounds(12) {
+        let fs = MemFs::new();
+        let mut random = Random(seed ^ 0x1234_5678);
+        let db = open(&fs);
+        let mut oracle = BTreeMap::new();
+        for step in 0..150 {
+            let number = random.below(KEYS);
+            match random.below(20) {
+                0..12 => {
+                    let value = format!("{step}")
+                        .repeat(1 + random.below(100) as usize)
+                        .into_bytes();
+                    db.put(&key(number), &value).unwrap();
+                    oracle.insert(key(number), value);
+                }
+                12..14 => {
+                    db.delete(&key(number)).unwrap();
+                    oracle.remove(&key(number));
+                }
+                14..16 => db.flush().unwrap(),
+                16 => db
+                    .compact_range(Some(&key(number)), Some(&key(number + 50)))
+                    .unwrap(),
+                _ => ingest(&fs, &db, &mut random, step, &mut oracle),
+            }
+        }
+        if seed % 2 == 1 {
+            // Two families have tables: what the last ingestion brought must be named by a later table.
+            let other = db.column_family("other").unwrap();
+            db.put_cf(&other, &key(1), b"of the other").unwrap();
+            db.put(&key(1), b"the last").unwrap();
+            oracle.insert(key(1), b"the last".to_vec());
+            db.flush().unwrap();
+        }
+        db.close().unwrap();
+        lose_manifest(&fs);
+        let report = repair(&fs);
+        assert!(report.is_lossless(), "{seed}: {report:#?}");
+        let db = open(&fs);
+        let found = rows(&db, &db.default_column_family());
+        assert!(found == oracle, "{seed}");
+        db.close().unwrap();
+    }
+}
+
+#[test]
+fn an_ingested_table_that_nothing_names_is_set_aside_where_it_may_be_of_several_families() {
+    let fs = MemFs::new();
+    let db = open(&fs);
+    let other = db.column_family("other").unwrap();
+    db.put(&key(1), b"of the first").unwrap();
+    db.put_cf(&other, &key(1), b"of the other").unwrap();
+    db.flush().unwrap();
+    ingest(&fs, &db, &mut Random(1), 0, &mut BTreeMap::new());
+    drop(other);
+    db.close().unwrap();
+    lose_manifest(&fs);
+    let report = repair(&fs);
+    assert!(!report.is_lossless());
+    assert_eq!(
+        (report.damaged.len(), report.set_aside.len()),
+        (1, 1),
+        "{report:#?}"
+    );
+    assert!(report.damaged[0].damage.message().contains("which column family"));
+}
+
+/// Exports what another database has in its default family, values in blob files among it; gives its rows.
+fn export(fs: &MemFs) -> BTreeMap<Vec<u8>, Vec<u8>> {
+    let options = Options {
+        compaction_threads: 1,
+        default_column_family: family_options("default"),
+        ..Options::default()
+    };
+    let db = Opener::new(options)
+        .env(Env::simulated_on(fs.clone(), 99))
+        .open("/elsewhere")
+        .unwrap();
+    let mut rows = BTreeMap::new();
+    for round in 0..3 {
+        for number in (round..60).step_by(2) {
+            let value = format!("{round} of elsewhere, ").repeat(1 + 30 * (number % 2) as usize);
+            db.put(&key(number), value.as_bytes()).unwrap();
+            rows.insert(key(number), value.into_bytes());
+        }
+        db.flush().unwrap();
+    }
+    let family = db.default_column_family();
+    assert!(db.export_column_family(&family, "/export").unwrap().blob_files > 0);
+    drop(family);
+    db.close().unwrap();
+    rows
+}
+
+/// Its tables were set aside, and values in its blob files were lost, also where the manifest was whole.
+#[test]
+fn an_imported_family_comes_back() {
+    for (written, has_manifest) in [(false, false), (true, false), (false, true), (true, true)] {
+        let what = format!("written: {written}, manifest: {has_manifest}");
+        let fs = MemFs::new();
+        let mut oracle = export(&fs);
+        let db = open(&fs);
+        // Fewer files than are imported, with smaller log numbers than those of the other database.
+        db.put(&key(1), &[b'v'; 500]).unwrap();
+        db.flush().unwrap();
+        db.put(&key(2), b"in the log").unwrap();
+        let (family, _) = db
+            .import_column_family("came", "/export", &ImportOptions::default())
+            .unwrap();
+        if written {
+            let value = vec![b'n'; 700];
+            db.put_cf(&family, &key(5), &value).unwrap();
+            db.delete_cf(&family, &key(6)).unwrap();
+            oracle.insert(key(5), value);
+            oracle.remove(&key(6));
+            db.flush_cf(&family).unwrap();
+            // Tables of this database point into blob files of the other one then.
+            let range = (key(0), key(20));
+            db.compact_range_cf(&family, Some(&range.0), Some(&range.1))
+                .unwrap();
+        }
+        drop(family);
+        db.sync_wal().unwrap();
+        db.close().unwrap();
+        match has_manifest {
+            true => fs.remove(&Path::new(DIR).join("CURRENT")).unwrap(),
+            false => lose_manifest(&fs),
+        }
+        let report = repair(&fs);
+        assert!(
+            report.is_lossless() && report.damaged.is_empty(),
+            "{what}: {report:#?}"
+        );
+        let name = match (written, has_manifest) {
+            (false, false) => "default-imported-1",
+            _ => "came",
+        };
+        let imported: &[&str] = if name == "came" { &[] } else { &[name] };
+        assert_eq!(report.imported, imported, "{what}");
+        let verified = Inspector::with_env(DIR, &env(&fs)).verify(|file| {
+            assert!(file.damages.is_empty(), "{what}: {:?}", file.damages);
+        });
+        assert!(verified.unwrap().files > 0);
+        let db = open(&fs);
+        let family = db.column_family(name).unwrap();
+        assert!(rows(&db, &family) == oracle, "{what}");
+        assert_eq!(db.get(&key(1)).unwrap().unwrap(), [b'v'; 500], "{what}");
+        assert_eq!(db.get(&key(2)).unwrap().unwrap(), b"in the log", "{what}");
+        // What is written later does not get in the way of the numbers that rows have.
+        for number in 0..20 {
+            db.put_cf(&family, &key(100 + number), &[b'l'; 400]).unwrap();
+            db.flush_cf(&family).unwrap();
+            oracle.insert(key(100 + number), vec![b'l'; 400]);
+        }
+        assert!(rows(&db, &family) == oracle, "{what}");
+        drop(family);
+        db.close().unwrap();
+    }
 }
 
 #[test]

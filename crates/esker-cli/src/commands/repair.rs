@@ -38,6 +38,12 @@ fn print(report: &RepairReport, dry_run: bool, form: Form, output: &mut Output) 
     for file in &report.damaged {
         print_file(file, form, output)?;
     }
+    for name in &report.imported {
+        writeln!(
+            output,
+            "IMPORTED {name}: a column family with the name that it was exported with; nothing says which it had here"
+        )?;
+    }
     for path in &report.unplaced {
         let path = path.display();
         writeln!(
@@ -139,7 +145,7 @@ fn print_json(report: &RepairReport, dry_run: bool, form: Form, output: &mut Out
         "dry_run": dry_run, "lossless": report.is_lossless(), "manifest": report.manifest.name(),
         "manifest_damages": report.manifest_damages.iter().map(error_json).collect::<Vec<_>>(),
         "families": report.families, "tables_kept": report.tables_kept, "tables_written": report.tables_written,
-        "damaged": report.damaged.iter().map(file).collect::<Vec<_>>(), "unplaced": paths(&report.unplaced),
+        "damaged": report.damaged.iter().map(file).collect::<Vec<_>>(), "unplaced": paths(&report.unplaced), "imported": report.imported,
         "log_batches": report.log_batches, "log_damages": report.log_damages,
         "log_lost_bytes": report.log_lost_bytes, "log_begins_late": report.log_begins_late,
         "log_is_torn": report.log_is_torn,

@@ -128,7 +128,12 @@ impl Core {
     }
 
     pub fn new_file_number(&self) -> u64 {
-        self.next_file_number.fetch_add(1, Ordering::Relaxed)
+        self.new_file_numbers(1)
+    }
+
+    /// The first of `count` numbers that follow each other.
+    pub fn new_file_numbers(&self, count: usize) -> u64 {
+        self.next_file_number.fetch_add(count as u64, Ordering::Relaxed)
     }
 
     pub fn scheduler(&self) -> Option<&Scheduler> {

@@ -163,7 +163,9 @@ impl Core {
         let files: BTreeMap<u64, (FileKind, u64)> =
             export.files().map(|file| (number_in(&file), file)).collect();
         let mut numbers = BTreeMap::new();
-        for (was, (kind, bytes)) in files {
+        // No other import may draw numbers in between: see `OutsideFiles`.
+        let first = self.new_file_numbers(files.len());
+        for (number, (was, (kind, bytes))) in (first..).zip(files) {
             let from = kind.path(&export.dir);
             let found = self.env.fs.file_len(&from);
             let found = found.map_err(|error| Error::io("can't look at a file", error).in_file(&from))?;
@@ -171,7 +173,6 @@ impl Core {
                 let message = format!("the file has {found} bytes; it was exported with {bytes}");
                 return Err(Error::corruption(message).in_file(&from));
             }
-            let number = self.new_file_number();
             let kind = match kind {
                 FileKind::Blob(_) => FileKind::Blob(number),
                 _ => FileKind::Table(number),

@@ -291,7 +291,11 @@ impl Core {
         level: usize,
         blobs: Option<BlobInputs<'a>>,
     ) -> OutputContext<'a> {
-        let stored = self.manifest.lock().state.family(family.id).map(|f| f.log_number);
+        let manifest = self.manifest.lock();
+        let stored = manifest.state.family(family.id);
+        let stored = stored.map(|stored| (stored.log_number, stored.outside_files()));
+        drop(manifest);
+        let (log_number, outside) = stored.unwrap_or_default();
         OutputContext {
             env: &self.env,
             dir: &self.dir,
@@ -299,7 +303,8 @@ impl Core {
             family: TableFamily {
                 id: family.id,
                 name: family.name.clone(),
-                log_number: stored.unwrap_or(0),
+                log_number,
+                outside,
             },
             options,
             level,

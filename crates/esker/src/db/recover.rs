@@ -29,7 +29,7 @@ use crate::metrics::Metrics;
 use crate::options::{ColumnFamilyOptions, MemtableKind, Options, RecoveryMode};
 use crate::rewrite::{OutputContext, Throttle, Written};
 use crate::sstable::TableFamily;
-use crate::version::{FileKind, VersionState};
+use crate::version::{ColumnFamilyState, FileKind, VersionState};
 use crate::wal::{Ending, SEGMENT_HEADER_BYTES, SegmentId, WalReader};
 
 /// What recovery needs.
@@ -340,6 +340,7 @@ fn table_family(state: &VersionState, id: u32) -> TableFamily {
         id,
         name: family.map_or(String::new(), |family| family.record.name.clone()),
         log_number: family.map_or(0, |family| family.log_number),
+        outside: family.map(ColumnFamilyState::outside_files).unwrap_or_default(),
     }
 }
 

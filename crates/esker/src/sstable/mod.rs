@@ -57,7 +57,7 @@ pub use fuzz::{fuzz_block, fuzz_compression, fuzz_filter, fuzz_table};
 pub use get::{Place, ValueRef};
 pub use options::{CursorOptions, Purpose, TableOpenOptions, TableOptions, TableReadOptions};
 pub use prefix::SamePrefix;
-pub use properties::{TableFamily, TableProperties};
+pub use properties::{OutsideFiles, TableFamily, TableProperties};
 pub use salvage::{LostStretch, TableSalvage};
 pub use table::{SplitPoint, Table};
 pub use tombstones::RawRangeTombstone;

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use super::write_times::WriteTimes;
-use crate::codec::{put_slice, put_varint, take_slice, take_varint};
+use crate::codec::{put_slice, put_varint, take_slice, take_u64, take_varint};
 use crate::options::PrefixExtractor;
 
 const USER: &[u8] = b"user.";
@@ -21,6 +21,52 @@ pub struct TableFamily {
     pub name: String,
     /// With this table all rows that the family has in WAL segments of smaller numbers are in tables.
     pub log_number: u64,
+    /// The family's files from outside when this table was begun: so a table that does not name one of them is older than it.
+    pub outside: Vec<OutsideFiles>,
+}
+
+/// Files of a column family that were not written for it, but ingested, or imported with it: those with numbers from `first` to
+/// `last` in their names, as far as there are any.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct OutsideFiles {
+    /// The first number.
+    pub first: u64,
+    /// The last number.
+    pub last: u64,
+    /// The database id that the files have.
+    pub database_id: u64,
+    /// What is added to sequence numbers in them.
+    pub sequence_shift: u64,
+}
+
+impl OutsideFiles {
+    /// As many of them as a table names at most: the newest. They take 5 KiB.
+    pub const NAMED_MAX: usize = 256;
+
+    fn encode(files: &[Self]) -> Vec<u8> {
+        let mut value = Vec::new();
+        for part in &files[files.len().saturating_sub(Self::NAMED_MAX)..] {
+            put_varint(&mut value, part.first);
+            put_varint(&mut value, part.last.saturating_sub(part.first));
+            value.extend_from_slice(&part.database_id.to_le_bytes());
+            put_varint(&mut value, part.sequence_shift);
+        }
+        value
+    }
+
+    fn decode(mut value: &[u8]) -> Option<Vec<Self>> {
+        let mut files = Vec::new();
+        while !value.is_empty() {
+            let first = take_varint(&mut value)?;
+            files.push(Self {
+                first,
+                last: first.checked_add(take_varint(&mut value)?)?,
+                database_id: take_u64(&mut value)?,
+                sequence_shift: take_varint(&mut value)?,
+            });
+        }
+        Some(files)
+    }
 }
 
 impl TableFamily {
@@ -37,6 +83,7 @@ impl TableFamily {
             id: u32::try_from(take_varint(&mut value)?).ok()?,
             log_number: take_varint(&mut value)?,
             name: String::from_utf8(value.to_vec()).ok()?,
+            outside: Vec::new(),
         })
     }
 }
@@ -133,6 +180,9 @@ impl TableProperties {
         }
         if let Some(family) = &self.family {
             pairs.insert(b"column_family".to_vec(), family.encode());
+            if !family.outside.is_empty() {
+                pairs.insert(b"outside_files".to_vec(), OutsideFiles::encode(&family.outside));
+            }
         }
         for (name, value) in &self.user {
             pairs.insert([USER, name].concat(), value.clone());
@@ -158,6 +208,10 @@ impl TableProperties {
                 b"comparator" => properties.comparator = String::from_utf8(value.to_vec()).ok()?,
                 b"whole_key_filter" => properties.whole_key_filter = value.first()? != &0,
                 b"column_family" => properties.family = Some(TableFamily::decode(value)?),
+                b"outside_files" => {
+                    let family = properties.family.get_or_insert_default();
+                    family.outside = OutsideFiles::decode(value)?;
+                }
                 b"write_times" => properties.write_times = WriteTimes::decode(value)?,
                 b"prefix_extractor" => {
                     let (kind, mut len) = value.split_first()?;
@@ -195,6 +249,7 @@ mod tests {
             user: BTreeMap<Vec<u8>, Vec<u8>>,
             times: Vec<(u64, u64)>,
             family in prop::option::of((any::<u32>(), any::<u64>(), any::<String>())),
+            outside: Vec<(u32, u32, u64, u64)>,
         ) {
             let mut properties = TableProperties {
                 comparator,
@@ -205,7 +260,20 @@ mod tests {
                 }),
                 user,
                 write_times: WriteTimes::new(times),
-                family: family.map(|(id, log_number, name)| TableFamily { id, name, log_number }),
+                family: family.map(|(id, log_number, name)| TableFamily {
+                    id,
+                    name,
+                    log_number,
+                    outside: outside
+                        .into_iter()
+                        .map(|(first, more, database_id, sequence_shift)| OutsideFiles {
+                            first: first.into(),
+                            last: u64::from(first) + u64::from(more),
+                            database_id,
+                            sequence_shift,
+                        })
+                        .collect(),
+                }),
                 ..TableProperties::default()
             };
             let names: Vec<_> = properties.numbers().iter().map(|(name, _)| *name).collect();

@@ -110,6 +110,11 @@ impl TableSalvage {
         Ok(salvage)
     }
 
+    /// Whether the table was written under another number than the one in its name, as far as that can be read.
+    pub fn is_renamed(&self) -> bool {
+        self.file.file_id != self.file.number
+    }
+
     /// The database that wrote the table, if header or footer say so.
     pub fn database_id_of(file: &dyn RandomFile) -> Option<u64> {
         let mut header = [0; HEADER_LEN];

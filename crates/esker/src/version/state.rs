@@ -13,6 +13,7 @@ use super::levels::Version;
 use super::{LEVELS_MAX, names::FileKind};
 use crate::error::{Error, Result};
 use crate::key::{KeyOrder, SEQUENCE_MAX, Sequence};
+use crate::sstable::OutsideFiles;
 
 /// Tables in one record of a snapshot: about 128 KiB with keys of 40 bytes.
 const SNAPSHOT_CHUNK: usize = 1024;
@@ -73,6 +74,36 @@ impl ColumnFamilyState {
     /// The numbers of its tables.
     pub fn file_numbers(&self) -> impl Iterator<Item = u64> {
         self.files.keys().copied()
+    }
+
+    /// Its files that were ingested, or imported with it, by number. O(files).
+    pub fn outside_files(&self) -> Vec<OutsideFiles> {
+        let tables = self.files.iter().filter_map(|(&number, (_, file))| {
+            let origin = file.origin?;
+            Some((number, origin.database_id, origin.sequence_shift))
+        });
+        let blobs = self.blobs.iter().filter_map(|blob| {
+            let origin = blob.file.origin?;
+            Some((blob.file.number, origin.database_id, 0))
+        });
+        let mut all: Vec<_> = tables.chain(blobs).collect();
+        all.sort_unstable();
+        let mut parts: Vec<OutsideFiles> = Vec::new();
+        for (number, database_id, sequence_shift) in all {
+            match parts.last_mut() {
+                // Those of one call have neighbouring numbers; between them there may be files that are gone, and no others.
+                Some(part) if (part.database_id, part.sequence_shift) == (database_id, sequence_shift) => {
+                    part.last = number;
+                }
+                _ => parts.push(OutsideFiles {
+                    first: number,
+                    last: number,
+                    database_id,
+                    sequence_shift,
+                }),
+            }
+        }
+        parts
     }
 
     /// Its blob files.

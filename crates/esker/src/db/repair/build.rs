@@ -156,10 +156,12 @@ impl Repair<'_> {
 
     /// Blob files into which no table points leave the folder.
     fn set_blobs_aside(&mut self) {
-        let files = self.families.values().flat_map(|plan| &plan.files);
-        let used: BTreeSet<u64> = files
-            .flat_map(|(_, file)| file.blobs.iter().map(|part| part.file))
-            .collect();
+        let mut used = BTreeSet::new();
+        for plan in self.families.values() {
+            let refs = plan.files.iter().flat_map(|(_, file)| &file.blobs);
+            let files = refs.filter_map(|part| self.blobs.whole(&plan.databases, part.file));
+            used.extend(files.map(|blob| blob.number));
+        }
         let unused = self.survey.blobs.iter().filter(|number| !used.contains(number));
         self.aside.extend(unused.map(|&number| FileKind::Blob(number)));
     }
@@ -180,7 +182,7 @@ impl FamilyPlan {
         let used: BTreeSet<u64> = refs.map(|part| part.file).collect();
         let old = used
             .iter()
-            .filter_map(|&number| blobs.whole(number).map(Arc::clone));
+            .filter_map(|&number| blobs.whole(&self.databases, number).map(Arc::clone));
         edit.added_blobs.extend(old);
         let new = std::mem::take(&mut self.new_blobs).into_iter();
         edit.added_blobs

@@ -25,6 +25,56 @@ pub(super) struct FamilyPlan {
     pub files: Vec<(usize, Arc<FileMeta>)>,
     /// Blob files that were written for tables of it.
     pub new_blobs: Vec<BlobFile>,
+    /// The ids of the databases that wrote files which it was imported with.
+    pub databases: BTreeSet<u64>,
+}
+
+impl FamilyPlan {
+    /// Of a family that was imported from the database `database_id`, where only its tables say so.
+    ///
+    /// # Errors
+    /// As [`plan`].
+    pub fn imported(
+        family: &TableFamily,
+        order: &str,
+        others: &BTreeMap<u32, Self>,
+        database_id: u64,
+        options: &RepairOptions,
+    ) -> Result<Self> {
+        let base = match family.name.as_str() {
+            "" => "imported",
+            name => name,
+        };
+        let is_taken = |name: &str| others.values().any(|plan| plan.record.name == name);
+        let mut name = base.to_owned();
+        let mut copies = 0;
+        while is_taken(&name) {
+            copies += 1;
+            name = format!("{base}-imported-{copies}");
+        }
+        let mut record = ColumnFamilyRecord {
+            name,
+            comparator: order.to_owned(),
+            ..ColumnFamilyRecord::default()
+        };
+        let options = settings(&mut record, options)?;
+        Ok(Self {
+            record,
+            options,
+            // None of its rows are in the log.
+            log_number: others.values().map(|plan| plan.log_number).max().unwrap_or(0),
+            files: Vec::new(),
+            new_blobs: Vec::new(),
+            // It may have been imported there, too.
+            databases: family
+                .outside
+                .iter()
+                .map(|part| part.database_id)
+                .filter(|&id| id != 0)
+                .chain([database_id])
+                .collect(),
+        })
+    }
 }
 
 /// What tables and log say of families.
@@ -93,6 +143,7 @@ pub(super) fn plan(
             },
             files: Vec::new(),
             new_blobs: Vec::new(),
+            databases: known.map(|family| family.databases.clone()).unwrap_or_default(),
         };
         plans.insert(id, family);
     }

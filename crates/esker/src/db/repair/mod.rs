@@ -7,8 +7,9 @@
 //! 2. **A part of it is left, or nothing**: all tables count but those that it says were removed, or that belong to a family
 //!    of which it says that it was dropped. Tables say which family they are for, and from which segment on the log was
 //!    needed when they were written (`TableFamily`); those of earlier versions say neither, and count where there
-//!    is one family only. Levels are not trusted: tables whose keys overlap are merged (`merge.rs`). A table that was dropped
-//!    and not removed yet can't be told from the others then.
+//!    is one family only. Of those that were ingested, or imported with their family, the others say it (`outside.rs`). Levels are
+//!    not trusted: tables whose keys overlap are merged (`merge.rs`). A table that was dropped and not removed yet can't be told
+//!    from the others then.
 //!
 //! Then, in both cases:
 //! - A table that is whole stays. Of a damaged one (`tables.rs`) each block that can be read is written to a new one, which
@@ -29,6 +30,7 @@ mod build;
 mod families;
 mod log;
 mod merge;
+mod outside;
 mod report;
 mod survey;
 mod tables;
@@ -44,13 +46,14 @@ pub use report::{DamagedFile, LostRange, ManifestState, RepairOptions, RepairRep
 
 use self::blobs::Blobs;
 use self::families::{FamilyPlan, Hints};
+use self::outside::{CameAs, Sayings};
 use self::survey::Survey;
 use self::tables::Looked;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::metrics::Metrics;
 use crate::rewrite::{OutputContext, Throttle};
-use crate::sstable::{TableFamily, TableSalvage};
-use crate::version::FileKind;
+use crate::sstable::TableFamily;
+use crate::version::{FileKind, FileMeta, Origin};
 
 /// Makes the database in the folder `path` one that opens again, of what can be read of its files, and says what is lost.
 /// No process may have it open. What can't be used is not removed but moved into the folder `lost` in it.
@@ -104,6 +107,8 @@ struct Repair<'a> {
     log: Vec<(u64, Result<log::Segment>)>,
     /// For each table that counts: its family.
     tables: BTreeMap<u64, u32>,
+    /// How those from outside came in, where no manifest says it.
+    came: BTreeMap<u64, CameAs>,
     /// Files that are to leave the folder.
     aside: BTreeSet<FileKind>,
     next_file_number: AtomicU64,
@@ -122,7 +127,7 @@ impl<'a> Repair<'a> {
             .map(|&number| (number, log::read(env, dir, db_id, number)));
         let log: Vec<_> = log.collect();
         let mut hints = Hints::default();
-        let mut said = BTreeMap::new();
+        let mut sayings = Sayings::default();
         hints.logged = log
             .iter()
             .flat_map(|(_, read)| read)
@@ -131,7 +136,7 @@ impl<'a> Repair<'a> {
             .collect();
         if survey.trusted {
             for number in survey.newer_tables() {
-                note_hints(env, dir, number, &mut hints, &mut said)?;
+                sayings.hear(env, dir, number, db_id, &mut hints)?;
             }
             // A family is made before anything is written to it.
             let mut ids = hints.logged.iter().chain(hints.tables.keys());
@@ -139,7 +144,7 @@ impl<'a> Repair<'a> {
         }
         if !survey.trusted {
             for &number in &survey.tables {
-                note_hints(env, dir, number, &mut hints, &mut said)?;
+                sayings.hear(env, dir, number, db_id, &mut hints)?;
             }
         }
         let mut report = RepairReport {
@@ -151,7 +156,7 @@ impl<'a> Repair<'a> {
             manifest_damages: std::mem::take(&mut survey.facts.problems),
             ..RepairReport::default()
         };
-        let families = families::plan(&survey.facts, survey.trusted, &hints, options)?;
+        let mut families = families::plan(&survey.facts, survey.trusted, &hints, options)?;
         let mut tables = BTreeMap::new();
         for (&number, listed) in &survey.facts.tables {
             if survey.trusted || survey.tables.binary_search(&number).is_ok() {
@@ -160,12 +165,25 @@ impl<'a> Repair<'a> {
         }
         let only = families.keys().next().copied().filter(|_| families.len() == 1);
         let mut aside = BTreeSet::new();
+        let is_dead = |number: &u64| survey.trusted || survey.facts.removed.contains(number);
+        let next_family = families.keys().next_back().map_or(0, |id| id.saturating_add(1));
+        let next_family = next_family.max(survey.facts.next_column_family);
+        let unlisted = survey.tables.iter().copied();
+        let unlisted = unlisted.filter(|number| !is_dead(number) && !tables.contains_key(number));
+        let came = sayings.places(unlisted, &mut families, next_family, options)?;
+        for (&id, plan) in &mut families {
+            plan.databases.extend(sayings.databases(id));
+        }
         for &number in &survey.tables {
-            let dead = survey.trusted || survey.facts.removed.contains(&number);
-            let family = said.get(&number).copied().or(only);
+            let dead = is_dead(&number);
             if tables.contains_key(&number) {
                 continue;
             }
+            let family = match came.get(&number) {
+                Some(CameAs::Named(family, _) | CameAs::Imported(family, _)) => Some(*family),
+                Some(CameAs::Last | CameAs::Oldest) => only,
+                None => sayings.families.get(&number).copied().or(only),
+            };
             match family.filter(|family| !dead && families.contains_key(family)) {
                 Some(family) => {
                     tables.insert(number, family);
@@ -190,6 +208,7 @@ impl<'a> Repair<'a> {
             blobs: Blobs::default(),
             log,
             tables,
+            came,
             aside,
             next_file_number: AtomicU64::new(survey.next_file_number),
             metrics: Arc::default(),
@@ -201,11 +220,23 @@ impl<'a> Repair<'a> {
 
     fn look_at_blobs(&mut self) {
         let facts = &self.survey.facts;
-        let listed: BTreeSet<u64> = facts
-            .tables
+        let origins = facts
+            .blobs
             .values()
-            .flat_map(|table| table.meta.blobs.iter().map(|part| part.file))
+            .filter_map(|blob| Some((blob.origin?, blob.number)));
+        let imported: BTreeMap<(u64, u64), u64> = origins
+            .map(|(origin, number)| ((origin.database_id, origin.number), number))
             .collect();
+        // By the numbers in their names.
+        let mut listed = BTreeSet::new();
+        for table in facts.tables.values() {
+            let databases = self.families.get(&table.family).map(|plan| &plan.databases);
+            for part in &table.meta.blobs {
+                let mut origins = databases.into_iter().flatten().map(|&id| (id, part.file));
+                let number = origins.find_map(|origin| imported.get(&origin));
+                listed.insert(number.copied().unwrap_or(part.file));
+            }
+        }
         for number in listed.iter().filter(|number| !self.survey.blobs.contains(number)) {
             let path = FileKind::Blob(*number).path(self.dir);
             let mut missing = DamagedFile::new(path, Error::corruption("the file is missing"));
@@ -218,7 +249,8 @@ impl<'a> Repair<'a> {
                 self.aside.insert(FileKind::Blob(number));
                 continue;
             }
-            if let Err(error) = self.blobs.look_at(self.env, self.dir, id, number) {
+            let known = facts.blobs.get(&number).map(|blob| blob.origin);
+            if let Err(error) = self.blobs.look_at(self.env, self.dir, id, number, known) {
                 self.aside.insert(FileKind::Blob(number));
                 let path = FileKind::Blob(number).path(self.dir);
                 // What it costs, the tables say that point into it.
@@ -227,44 +259,87 @@ impl<'a> Repair<'a> {
                 self.report.damaged.push(damaged);
             }
         }
+        // Blob files that are written from now on have larger numbers than rows have of those imported.
+        let next = self.blobs.pointed_as_max().saturating_add(1);
+        self.next_file_number.fetch_max(next, Ordering::Relaxed);
     }
 
     fn look_at_tables(&mut self) -> Result<()> {
-        for (&number, &id) in &self.tables {
-            let listed = self.survey.facts.tables.get(&number);
-            let Some(plan) = self.families.get(&id) else {
-                return Err(Error::corruption(format!(
-                    "table {number} belongs to column family {id}, which is not there"
-                ))
-                .in_file(self.dir));
-            };
-            let looked = self.look_at(number, id, plan, listed)?;
-            let level = listed.map_or(0, |listed| usize::from(listed.level));
-            let Some(plan) = self.families.get_mut(&id) else {
-                continue;
-            };
-            match looked {
-                Looked::Whole(meta) => {
-                    if listed.is_none() && meta.origin.is_some() {
-                        self.report.unplaced.push(FileKind::Table(number).path(self.dir));
-                    }
-                    self.report.tables_kept += 1;
-                    plan.files.push((level, meta));
+        let tables = self.tables.iter().map(|(&number, &id)| (number, id));
+        let (last, others): (Vec<_>, Vec<_>) =
+            tables.partition(|(number, _)| matches!(self.came.get(number), Some(CameAs::Last)));
+        for (number, id) in others {
+            let origin = match (self.survey.facts.tables.get(&number), self.came.get(&number)) {
+                (Some(listed), _) => listed.meta.origin,
+                (None, Some(CameAs::Named(_, origin) | CameAs::Imported(_, origin))) => Some(*origin),
+                (None, Some(CameAs::Oldest | CameAs::Last)) => {
+                    self.report.unplaced.push(FileKind::Table(number).path(self.dir));
+                    Some(Origin::default())
                 }
-                Looked::Damaged(damaged, written) => {
-                    self.report.tables_written += written.tables.len() as u64;
-                    plan.add(level, written);
-                    self.report.damaged.push(*damaged);
-                    self.aside.insert(FileKind::Table(number));
-                }
-                Looked::Foreign(error) => {
-                    let path = FileKind::Table(number).path(self.dir);
-                    self.report.damaged.push(DamagedFile::new(path, error));
-                    self.aside.insert(FileKind::Table(number));
+                (None, None) => None,
+            };
+            let looked = self.look_at(number, id, origin)?;
+            self.take(number, id, looked);
+        }
+        // The newest that the family's other tables hold.
+        let newest: BTreeMap<u32, u64> = self
+            .families
+            .iter()
+            .map(|(&id, plan)| {
+                let files = plan.files.iter().map(|(_, file)| file.sequence_max);
+                (id, files.max().unwrap_or(0))
+            })
+            .collect();
+        let mut placed: Vec<(u32, Arc<FileMeta>)> = Vec::new();
+        for (number, id) in last {
+            let mut origin = Origin {
+                database_id: 0,
+                sequence_shift: newest.get(&id).copied().unwrap_or(0),
+            };
+            let mut looked = self.look_at(number, id, Some(origin))?;
+            if let (Looked::Whole(meta), Some(plan)) = (&looked, self.families.get(&id)) {
+                let (first, last) = (meta.smallest_user_key(), meta.largest_user_key());
+                let under = placed.iter().filter(|(family, file)| {
+                    *family == id && file.overlaps(&plan.options.key_order, first, last)
+                });
+                let under = under.map(|(_, file)| file.sequence_max).max().unwrap_or(0);
+                if under > origin.sequence_shift {
+                    origin.sequence_shift = under;
+                    looked = self.look_at(number, id, Some(origin))?;
                 }
             }
+            if let Looked::Whole(meta) = &looked {
+                placed.push((id, Arc::clone(meta)));
+            }
+            self.take(number, id, looked);
         }
         Ok(())
+    }
+
+    /// Makes what was made of a table part of its family.
+    fn take(&mut self, number: u64, id: u32, looked: Looked) {
+        let listed = self.survey.facts.tables.get(&number);
+        let level = listed.map_or(0, |listed| usize::from(listed.level));
+        let Some(plan) = self.families.get_mut(&id) else {
+            return;
+        };
+        match looked {
+            Looked::Whole(meta) => {
+                self.report.tables_kept += 1;
+                plan.files.push((level, meta));
+            }
+            Looked::Damaged(damaged, written) => {
+                self.report.tables_written += written.tables.len() as u64;
+                plan.add(level, written);
+                self.report.damaged.push(*damaged);
+                self.aside.insert(FileKind::Table(number));
+            }
+            Looked::Foreign(error) => {
+                let path = FileKind::Table(number).path(self.dir);
+                self.report.damaged.push(DamagedFile::new(path, error));
+                self.aside.insert(FileKind::Table(number));
+            }
+        }
     }
 
     /// Counts what the log gives.
@@ -315,6 +390,7 @@ impl<'a> Repair<'a> {
                 id,
                 name: plan.record.name.clone(),
                 log_number: plan.log_number,
+                outside: Vec::new(),
             },
             options: &plan.options,
             level,
@@ -335,6 +411,11 @@ impl<'a> Repair<'a> {
     fn into_report(mut self) -> RepairReport {
         let names = self.families.values().map(|plan| plan.record.name.clone());
         self.report.families = names.collect();
+        let imported = self.came.values().filter_map(|came| match came {
+            CameAs::Imported(id, _) => self.families.get(id).map(|plan| plan.record.name.clone()),
+            _ => None,
+        });
+        self.report.imported = imported.collect::<BTreeSet<_>>().into_iter().collect();
         self.report.families.sort();
         // A new manifest takes the place of the old one in any case.
         let is_told = |file: &&FileKind| match file {
@@ -349,38 +430,4 @@ impl<'a> Repair<'a> {
         self.report.set_aside = paths.filter(is_there).collect();
         self.report
     }
-}
-
-/// Notes what a table says of its family and, if it is one that an earlier version wrote, of its order.
-fn note_hints(
-    env: &Env,
-    dir: &Path,
-    number: u64,
-    hints: &mut Hints,
-    said: &mut BTreeMap<u64, u32>,
-) -> Result<()> {
-    let path = FileKind::Table(number).path(dir);
-    let Ok(file) = env.fs.open(&path, IoMode::Buffered) else {
-        return Ok(());
-    };
-    let salvage = match TableSalvage::open(file, &path, number) {
-        Ok(salvage) => salvage,
-        Err(error) if error.kind() == ErrorKind::Unsupported => return Err(error),
-        Err(_) => return Ok(()),
-    };
-    let Some(properties) = salvage.properties else {
-        return Ok(());
-    };
-    match properties.family {
-        None => hints.nameless_order = Some(properties.comparator),
-        Some(family) => {
-            said.insert(number, family.id);
-            let known = hints
-                .tables
-                .entry(family.id)
-                .or_insert_with(|| (family.clone(), properties.comparator));
-            known.0.log_number = known.0.log_number.max(family.log_number);
-        }
-    }
-    Ok(())
 }

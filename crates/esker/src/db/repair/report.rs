@@ -104,8 +104,12 @@ pub struct RepairReport {
     pub tables_written: u64,
     /// Tables and blob files of which something is lost, or that had to be written anew.
     pub damaged: Vec<DamagedFile>,
-    /// Tables that were ingested, and of which only the lost manifest knew when: they count as the oldest.
+    /// Tables that were ingested, and of which nothing that is left says when: they count as the oldest.
     pub unplaced: Vec<PathBuf>,
+    /// The column families that were imported and never written to, and of which only the lost manifest knew the name: they have the
+    /// name with which they were exported. What was written to one and is still in the log is in a family `family-N`, under the id
+    /// that it had.
+    pub imported: Vec<String>,
     /// Batches of the log that are in tables now.
     pub log_batches: u64,
     /// Damaged places in the log that were gone over.

@@ -106,42 +106,43 @@ impl Survey {
         }
     }
 
-    /// The id that most files have. Tables and segments know only the lower half of it, which is all that counts.
+    /// The id that most segments of the log have, which only the database itself writes; where there are none, that of most files.
+    /// Tables and segments know only the lower half of it, which is all that counts.
     fn most_common_id(&self, env: &Env, dir: &Path) -> Result<u128> {
-        let mut counts: BTreeMap<u64, usize> = BTreeMap::new();
-        let mut count = |id: Option<u64>| {
-            // 0 is that of tables that were made outside of any database.
-            if let Some(id) = id.filter(|&id| id != 0) {
-                *counts.entry(id).or_default() += 1;
-            }
-        };
-        for &number in &self.tables {
-            let path = FileKind::Table(number).path(dir);
-            if let Ok(file) = env.fs.open(&path, IoMode::Buffered) {
-                count(TableSalvage::database_id_of(&*file));
-            }
-        }
-        for &number in &self.blobs {
-            let mut header = [0; blob::HEADER_LEN];
-            if read_front(env, &FileKind::Blob(number).path(dir), &mut header) {
-                count(blob::check_header(&header).ok().map(|(id, _)| id));
-            }
-        }
-        for &number in &self.segments {
+        let logged = self.segments.iter().filter_map(|&number| {
             let mut header = [0; SEGMENT_HEADER_BYTES];
-            if read_front(env, &FileKind::Wal(number).path(dir), &mut header) {
-                count(segment_id(&header).map(|id| id.db_id));
-            }
-        }
-        let most = counts.into_iter().max_by_key(|&(_, count)| count);
-        match most {
-            Some((id, _)) => Ok(u128::from(id)),
+            read_front(env, &FileKind::Wal(number).path(dir), &mut header).then_some(())?;
+            segment_id(&header).map(|id| id.db_id)
+        });
+        let tables = self.tables.iter().filter_map(|&number| {
+            let file = env.fs.open(&FileKind::Table(number).path(dir), IoMode::Buffered);
+            // 0 is that of tables that were made outside of any database.
+            TableSalvage::database_id_of(&*file.ok()?).filter(|&id| id != 0)
+        });
+        let blobs = self.blobs.iter().filter_map(|&number| {
+            let mut header = [0; blob::HEADER_LEN];
+            read_front(env, &FileKind::Blob(number).path(dir), &mut header).then_some(())?;
+            blob::check_header(&header).ok().map(|(id, _)| id)
+        });
+        match most_common(logged).or_else(|| most_common(tables.chain(blobs))) {
+            Some(id) => Ok(u128::from(id)),
             None => Err(Error::corruption(
                 "no file is left that says which database this was: there is nothing to repair",
             )
             .in_file(dir)),
         }
     }
+}
+
+fn most_common(ids: impl Iterator<Item = u64>) -> Option<u64> {
+    let mut counts: BTreeMap<u64, usize> = BTreeMap::new();
+    for id in ids {
+        *counts.entry(id).or_default() += 1;
+    }
+    counts
+        .into_iter()
+        .max_by_key(|&(_, count)| count)
+        .map(|(id, _)| id)
 }
 
 fn read_front(env: &Env, path: &Path, bytes: &mut [u8]) -> bool {

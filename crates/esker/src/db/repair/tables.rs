@@ -1,6 +1,6 @@
 //! One table after the other: is it whole, and if not, what of it can be written to a new one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -8,7 +8,6 @@ use esker_env::{IoMode, RandomFile};
 
 use super::Repair;
 use super::blobs::Pointed;
-use super::families::FamilyPlan;
 use super::report::DamagedFile;
 use crate::blob::BlobPointer;
 use crate::cache::BlockCache;
@@ -19,7 +18,6 @@ use crate::key::{
 };
 use crate::rewrite::{OutputContext, Outputs, RowSource, Written};
 use crate::sstable::{Table, TableOpenOptions, TableSalvage};
-use crate::version::manifest::ListedTable;
 use crate::version::{BlobRef, FileKind, FileMeta, Origin, exclusive_bound};
 
 /// What was made of a table.
@@ -33,15 +31,14 @@ pub(super) enum Looked {
 }
 
 impl Repair<'_> {
-    /// Reads all of a table. `listed`: what the manifest says of it.
-    pub(super) fn look_at(
-        &self,
-        number: u64,
-        family: u32,
-        plan: &FamilyPlan,
-        listed: Option<&ListedTable>,
-    ) -> Result<Looked> {
+    /// Reads all of a table. `origin`: where it comes from, if not from the database itself.
+    pub(super) fn look_at(&self, number: u64, family: u32, origin: Option<Origin>) -> Result<Looked> {
         let path = FileKind::Table(number).path(self.dir);
+        let Some(plan) = self.families.get(&family) else {
+            let what = format!("table {number} belongs to column family {family}, which is not there");
+            return Err(Error::corruption(what).in_file(self.dir));
+        };
+        let listed = self.survey.facts.tables.get(&number);
         let order = &plan.options.key_order;
         let mut damaged = DamagedFile::new(path.clone(), Error::corruption("the file is missing"));
         damaged.column_family = Some(plan.record.name.clone());
@@ -69,12 +66,6 @@ impl Repair<'_> {
             Ok(salvage) => salvage,
         };
         let own = self.survey.database_id as u64;
-        let origin = match listed {
-            Some(listed) => listed.meta.origin,
-            // One that was made outside: when it was ingested only the manifest knew.
-            None if salvage.database_id == Some(0) => Some(Origin::default()),
-            None => None,
-        };
         let expected = origin.map_or(own, |origin| origin.database_id);
         if let Some(id) = salvage.database_id.filter(|&id| id != expected) {
             let error = Error::corruption(format!(
@@ -87,6 +78,7 @@ impl Repair<'_> {
             number,
             origin,
             order,
+            databases: &plan.databases,
         };
         match self.check(&file, &place, expected) {
             Ok(found) => match listed {
@@ -117,7 +109,7 @@ impl Repair<'_> {
         table.verify_rows(|key, value| {
             if key.kind == ValueKind::BlobPointer {
                 let pointer = BlobPointer::decode(value)?;
-                if !self.blobs.holds(&pointer) {
+                if !self.blobs.holds(place.databases, &pointer) {
                     let file = pointer.file;
                     return Err(Error::corruption(format!(
                         "a row points into blob file {file}, which is damaged or missing"
@@ -202,7 +194,7 @@ impl Repair<'_> {
             rows += 1;
             let pointed = match parse_key(key) {
                 Some(parsed) if parsed.kind == ValueKind::BlobPointer => {
-                    let pointed = self.blobs.value(value);
+                    let pointed = self.blobs.value(place.databases, value);
                     let kind = match &pointed {
                         Pointed::InPlace => ValueKind::BlobPointer,
                         Pointed::Value(_) => ValueKind::Put,
@@ -256,6 +248,7 @@ impl Repair<'_> {
             number: meta.number,
             origin: meta.origin,
             order,
+            databases: &BTreeSet::new(),
         };
         open(file, &place, None).map(Arc::new)
     }
@@ -267,6 +260,8 @@ struct Place<'a> {
     number: u64,
     origin: Option<Origin>,
     order: &'a KeyOrder,
+    /// Those that wrote blob files which its family was imported with.
+    databases: &'a BTreeSet<u64>,
 }
 
 fn open(file: Arc<dyn RandomFile>, place: &Place<'_>, database_id: Option<u64>) -> Result<Table> {

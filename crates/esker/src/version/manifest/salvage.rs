@@ -11,8 +11,8 @@ use std::sync::Arc;
 use esker_env::Fs;
 
 use super::reader::{parse_header, record_at};
-use super::{HEADER_LEN, RECORD_HEADER_LEN, RecordKind, current};
-use crate::codec::{take_slice, take_u8, take_varint};
+use super::{HEADER_LEN, MAGIC, RECORD_HEADER_LEN, RecordKind, current};
+use crate::codec::{take_slice, take_u8, take_u32, take_varint};
 use crate::error::{Error, ErrorKind, Result};
 use crate::key::Sequence;
 use crate::version::blobs::BlobFile;
@@ -30,6 +30,8 @@ pub struct FamilyFacts {
     pub record: Option<ColumnFamilyRecord>,
     /// WAL segments with smaller numbers hold nothing that it needs.
     pub log_number: u64,
+    /// The ids of the databases that wrote blob files which it was imported with.
+    pub databases: BTreeSet<u64>,
 }
 
 /// A table that a manifest lists.
@@ -147,6 +149,13 @@ fn read(fs: &dyn Fs, dir: &Path, number: u64) -> Result<Facts> {
     }
 }
 
+/// Whether a format version that this engine does not know can be one: formats are counted, and what a power cut leaves of a header
+/// that was never synced is not.
+fn is_plausible(header: &[u8]) -> bool {
+    let mut version = header.get(MAGIC.len()..).unwrap_or_default();
+    take_u32(&mut version).is_some_and(|version| version <= 255)
+}
+
 pub(super) fn parse(bytes: &[u8], number: u64) -> Result<Facts> {
     let mut facts = Facts {
         number: Some(number),
@@ -156,8 +165,8 @@ pub(super) fn parse(bytes: &[u8], number: u64) -> Result<Facts> {
     };
     match parse_header(bytes, number) {
         Ok(id) => facts.database_id = Some(id),
-        Err(error) if error.kind() == ErrorKind::Unsupported => return Err(error),
-        Err(error) => facts.damaged(error),
+        Err(error) if error.kind() == ErrorKind::Unsupported && is_plausible(bytes) => return Err(error),
+        Err(error) => facts.damaged(Error::corruption(error.message()).at_offset(0)),
     }
     let (mut offset, mut in_snapshot) = (HEADER_LEN, true);
     while offset < bytes.len() {
@@ -269,12 +278,15 @@ impl Facts {
             || edit.log_number.is_some()
             || edit.options.is_some()
             || edit.merge_operator.is_some()
-            || !edit.added.is_empty();
+            || !edit.added.is_empty()
+            || !edit.added_blobs.is_empty();
         if !concerns_family || self.dropped.contains(&id) {
             return;
         }
         self.next_column_family = self.next_column_family.max(id.saturating_add(1));
         let family = self.families.entry(id).or_default();
+        let origins = edit.added_blobs.iter().filter_map(|blob| blob.origin);
+        family.databases.extend(origins.map(|origin| origin.database_id));
         if let Some(record) = &edit.create {
             family.record = Some(record.clone());
         }
@@ -408,5 +420,23 @@ mod tests {
         });
         assert!(facts.families.is_empty() && facts.tables.is_empty());
         assert!(facts.removed.contains(&10) && facts.dropped.contains(&0));
+    }
+
+    /// A power cut in the middle of a repair left such a manifest, and every later repair refused it as newer.
+    #[test]
+    fn a_header_full_of_garbage_is_damaged_and_a_newer_one_is_newer() {
+        let (whole, _) = manifest();
+        for (version, is_newer) in [(2_u32, true), (255, true), (256, false), (1_951_727_617, false)] {
+            let mut bytes = whole.clone();
+            bytes[8..12].copy_from_slice(&version.to_le_bytes());
+            match parse(&bytes, 3) {
+                Err(error) => assert!(is_newer && error.kind() == ErrorKind::Unsupported, "{error}"),
+                Ok(facts) => {
+                    assert!(!is_newer && !facts.whole, "{version}");
+                    assert_eq!(facts.problems[0].kind(), ErrorKind::Corruption);
+                    assert!(!facts.tables.is_empty(), "records prove themselves");
+                }
+            }
+        }
     }
 }
