@@ -39,15 +39,17 @@ pub enum StepKind {
 }
 
 impl StepKind {
+    /// All of them: a kind that is not here is not read.
+    pub const ALL: [Self; 5] = [
+        Self::Batch,
+        Self::Prepare,
+        Self::Carried,
+        Self::Commit,
+        Self::RollBack,
+    ];
+
     fn from_byte(byte: u8) -> Option<Self> {
-        Some(match byte {
-            0 => Self::Batch,
-            1 => Self::Prepare,
-            2 => Self::Carried,
-            3 => Self::Commit,
-            4 => Self::RollBack,
-            _ => return None,
-        })
+        Self::ALL.into_iter().find(|&kind| kind as u8 == byte)
     }
 }
 

@@ -18,29 +18,44 @@ use crate::codec::{put_slice, put_varint, take_bytes, take_slice, take_u64, take
 use crate::error::{Error, ErrorKind, Result};
 use crate::key::SEQUENCE_MAX;
 
-/// Tags of an edit's fields. Even: required. Odd: ignorable. 22 is reserved.
-mod tag {
-    pub const DATABASE_ID: u64 = 2;
-    pub const NEXT_FILE_NUMBER: u64 = 4;
-    pub const LAST_SEQUENCE: u64 = 6;
-    pub const NEXT_COLUMN_FAMILY: u64 = 8;
-    pub const COLUMN_FAMILY: u64 = 10;
-    pub const CREATE: u64 = 12;
-    pub const DROP: u64 = 14;
-    pub const LOG_NUMBER: u64 = 16;
-    pub const REMOVED: u64 = 18;
-    pub const ADDED_BLOB: u64 = 20;
-    pub const ADDED: u64 = 24;
-    pub const MERGE_OPERATOR: u64 = 26;
-    pub const OPTIONS: u64 = 27;
-    pub const ADDED_IMPORTED_BLOB: u64 = 28;
+/// A module of tags, and a list of all of them, so that a tag which no golden database holds is noticed.
+macro_rules! tags {
+    ($(#[$about:meta])* $module:ident, $all:ident: $($name:ident = $tag:literal,)*) => {
+        $(#[$about])*
+        mod $module {
+            $(pub const $name: u64 = $tag;)*
+        }
+
+        $(#[$about])*
+        pub const $all: &[u64] = &[$($module::$name),*];
+    };
 }
 
-/// Tags of a table's extra fields, by the same rule.
-mod table_tag {
-    pub const MARKED: u64 = 1;
-    pub const BLOBS: u64 = 2;
-    pub const ORIGIN: u64 = 4;
+tags! {
+    /// Tags of an edit's fields. Even: required. Odd: ignorable. 22 is reserved.
+    tag, EDIT_TAGS:
+    DATABASE_ID = 2,
+    NEXT_FILE_NUMBER = 4,
+    LAST_SEQUENCE = 6,
+    NEXT_COLUMN_FAMILY = 8,
+    COLUMN_FAMILY = 10,
+    CREATE = 12,
+    DROP = 14,
+    LOG_NUMBER = 16,
+    REMOVED = 18,
+    ADDED_BLOB = 20,
+    ADDED = 24,
+    MERGE_OPERATOR = 26,
+    OPTIONS = 27,
+    ADDED_IMPORTED_BLOB = 28,
+}
+
+tags! {
+    /// Tags of a table's extra fields, by the same rule.
+    table_tag, TABLE_TAGS:
+    MARKED = 1,
+    BLOBS = 2,
+    ORIGIN = 4,
 }
 
 impl VersionEdit {

@@ -33,7 +33,7 @@ mod values;
 
 pub use blobs::{BlobFile, BlobOrigin, BlobRef, BlobSet, BlobUse};
 pub use edit::{ColumnFamilyRecord, VersionEdit};
-pub use edit_codec::fuzz_edit;
+pub use edit_codec::{EDIT_TAGS, TABLE_TAGS, fuzz_edit};
 pub use family::{Buffer, Family, View};
 pub use family_file::{FAMILY_FILE, decode_family, encode_family, fuzz_family, record_of};
 pub use file::{FileMeta, Origin, exclusive_bound};

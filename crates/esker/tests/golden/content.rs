@@ -13,11 +13,12 @@ use esker::{
 use esker_env::Env;
 
 use crate::expected::Expected;
+use crate::later;
 
-/// All families, in the order of their creation; one more is made and dropped.
+/// The first families, in the order of their creation; `later` makes more, and one is made and dropped.
 pub const FAMILIES: [&str; 6] = ["default", "counters", "lists", "reverse", "large", "inline"];
 
-fn settings(compression: Compression) -> ColumnFamilyOptions {
+pub fn settings(compression: Compression) -> ColumnFamilyOptions {
     ColumnFamilyOptions {
         compression_per_level: vec![compression],
         compaction_style: CompactionStyle::Manual,
@@ -83,8 +84,8 @@ fn noise(seed: u64, len: u64) -> Vec<u8> {
 
 /// The database that is being written, and an oracle of its rows.
 pub struct Content {
-    db: Db,
-    families: BTreeMap<&'static str, ColumnFamily>,
+    pub db: Db,
+    pub families: BTreeMap<&'static str, ColumnFamily>,
     rows: BTreeMap<&'static str, BTreeMap<Vec<u8>, Vec<u8>>>,
     batch: WriteBatch,
 }
@@ -101,24 +102,26 @@ impl Content {
             default_column_family: options_of("default"),
             ..Options::default()
         };
-        let db = Opener::new(options).env(env).open(dir).expect("a new database");
-        let mut families = BTreeMap::from([("default", db.default_column_family())]);
-        for name in &FAMILIES[1..] {
-            let family = db.create_column_family(name, options_of(name));
-            families.insert(name, family.expect("a new family"));
-        }
+        let opener = Opener::new(options).env(env.clone());
+        let db = opener.open(dir).expect("a new database");
+        let families = BTreeMap::from([("default", db.default_column_family())]);
         let mut content = Self {
             db,
             families,
-            rows: FAMILIES.iter().map(|name| (*name, BTreeMap::new())).collect(),
+            rows: BTreeMap::new(),
             batch: WriteBatch::new(),
         };
-        content.write_all();
+        for name in &FAMILIES[1..] {
+            content.create(name, options_of(name));
+        }
+        content.write_all(&env);
         content.db.close().expect("closed");
+        let changed = content.families[later::GETS_OPERATOR.0].id();
+        later::change_operator(&*env.fs, dir, changed);
         Expected::new(content.rows.iter().map(|(name, rows)| (*name, rows)))
     }
 
-    fn write_all(&mut self) {
+    fn write_all(&mut self, env: &Env) {
         self.round(0);
         self.flush();
         let snapshot = self.db.snapshot();
@@ -142,15 +145,24 @@ impl Content {
         self.db
             .set_family_options(&self.families["counters"], &changed)
             .expect("changed");
+        later::tables(self, env);
         // Only the WAL has what follows.
         self.round(3);
+        later::steps(self);
         self.db.sync_wal().expect("synced");
     }
 
     fn flush(&self) {
-        for name in FAMILIES {
-            self.db.flush_cf(&self.families[name]).expect("flushed");
-        }
+        FAMILIES.into_iter().for_each(|name| self.flush_family(name));
+    }
+
+    pub fn flush_family(&self, name: &str) {
+        self.db.flush_cf(&self.families[name]).expect("flushed");
+    }
+
+    pub fn create(&mut self, name: &'static str, options: ColumnFamilyOptions) {
+        let family = self.db.create_column_family(name, options);
+        self.families.insert(name, family.expect("a new family"));
     }
 
     /// One batch over all families after the other; rounds overwrite, merge into and delete parts of those before.
@@ -244,7 +256,7 @@ impl Content {
         self.commit();
     }
 
-    fn commit(&mut self) {
+    pub fn commit(&mut self) {
         self.db.write(&mut self.batch).expect("written");
     }
 
@@ -252,13 +264,18 @@ impl Content {
         self.rows.entry(name).or_default()
     }
 
-    fn put(&mut self, name: &'static str, key: &[u8], value: &[u8]) {
+    pub fn put(&mut self, name: &'static str, key: &[u8], value: &[u8]) {
         let batched = self.batch.put_cf(&self.families[name], key, value);
         batched.expect("within the limits");
+        self.note(name, key, value);
+    }
+
+    /// A row that comes in another way.
+    pub fn note(&mut self, name: &'static str, key: &[u8], value: &[u8]) {
         self.rows_of(name).insert(key.to_vec(), value.to_vec());
     }
 
-    fn delete(&mut self, name: &'static str, key: &[u8]) {
+    pub fn delete(&mut self, name: &'static str, key: &[u8]) {
         let batched = self.batch.delete_cf(&self.families[name], key);
         batched.expect("within the limits");
         self.rows_of(name).remove(key);
