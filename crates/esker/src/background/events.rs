@@ -11,7 +11,8 @@
 //!    a number misses no wake-up.
 //! 4. What is noted while somebody holds the events back is numbered and waited for, and told when he lets go. So an event can be
 //!    noted before its step, so that nobody who sees the step misses it, and be told after it.
-//! 5. Nobody waits for the thread on the thread: it is told from others by a mark of its own (`TELLS`).
+//! 5. After [`stop`](Events::stop) began, nothing is noted; all that was noted before is told, or its loss is, before the thread ends.
+//! 6. Nobody waits for the thread on the thread: it is told from others by a mark of its own (`TELLS`).
 
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -26,9 +27,16 @@ use crate::hooks::{EVENTS_WAITING_MAX, Event, EventListener, EventsLost, Moment}
 use crate::metrics::Metrics;
 use crate::sync::{AtomicU64, Condvar, Mutex, Ordering};
 
+#[cfg(not(loom))]
 thread_local! {
     /// The queue that this thread empties, by its address; 0: none.
     static TELLS: Cell<usize> = const { Cell::new(0) };
+}
+
+// The threads of a model share those of the machine.
+#[cfg(loom)]
+::loom::thread_local! {
+    static TELLS: Cell<usize> = Cell::new(0);
 }
 
 #[derive(Default)]
@@ -73,7 +81,7 @@ impl Events {
         Self::with_limit(listeners, clock, metrics, EVENTS_WAITING_MAX)
     }
 
-    fn with_limit(
+    pub(super) fn with_limit(
         listeners: Listeners,
         clock: Arc<dyn Clock>,
         metrics: Arc<Metrics>,
@@ -179,7 +187,7 @@ impl Events {
     }
 
     fn is_own_thread(&self) -> bool {
-        TELLS.get() == Arc::as_ptr(&self.shared) as usize
+        TELLS.with(Cell::get) == Arc::as_ptr(&self.shared) as usize
     }
 }
 
@@ -235,7 +243,7 @@ impl Shared {
     }
 
     fn run(&self, listeners: Listeners) {
-        TELLS.set(std::ptr::from_ref(self) as usize);
+        TELLS.with(|tells| tells.set(std::ptr::from_ref(self) as usize));
         loop {
             let (waiting, lost, last) = {
                 let mut state = self.state.lock();

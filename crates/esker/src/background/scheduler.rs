@@ -3,6 +3,16 @@
 //! Each thread asks the [`Work`] for a job of its lane and runs it; where there is none it sleeps until
 //! [`wake`](Scheduler::wake). A wake-up is never lost: the generation counter is read before the thread asks, and
 //! compared under the lock before it sleeps.
+//!
+//! Invariants:
+//! 1. A job begins, and ends, under the count `running`, which is raised in the critical section that finds that nothing holds the
+//!    lane back. So who has raised a reason to hold it back under the lock (a pause, the end of the last requested flush) and then
+//!    seen `running` at 0 knows that none runs, nor begins, until the reason is gone.
+//! 2. Of a scheduler that is off no job begins before [`turn_on`](Scheduler::turn_on) or [`drain`](Scheduler::drain) but flushes,
+//!    and those while somebody [requests](Scheduler::request_flush) one. `is_off` is false from then on, and never true again.
+//! 3. What takes a reason away raises the generation under the lock, as work that is announced does. So no thread sleeps on beside
+//!    work that it may do, also one that waits for the time that [`Work::next_due`] gave: it asks anew if the generation
+//!    is not the one of before it asked.
 
 use std::sync::Arc;
 use std::time::Duration;
