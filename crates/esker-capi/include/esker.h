@@ -14,7 +14,8 @@
  * Lists      A call gives a list; its items function gives an array and how long it is; both stay until the list is freed.
  * Threads    A database, families, snapshots, environments and lists may be used by several threads at once. All other objects are for one thread
  *            at a time; which one does not matter.
- * Callbacks  May be called from any thread, must not throw or jump out, and must not call back into the database they serve.
+ * Callbacks  May be called from any thread, must not throw or jump out, and must not call back into the database they serve; those of a
+ *            listener may, but for esker_db_wait_for_listeners.
  * Misuse     Null where there must be an object, a length without data, bad UTF-8, a number that means nothing: ESKER_INVALID_ARGUMENT.
  *            A defect of the library becomes an error of kind ESKER_BUG, never an exception.
  *            Undefined are pointers to what was freed, or never was an object, and an object for one thread used by two at once.
@@ -35,6 +36,9 @@
 #define ESKER_MUST_USE
 #endif
 
+
+// In the place of a number that stands for a word: one that this version of the header has no name for.
+#define ESKER_UNNAMED 4294967295
 
 // A time limit: as the database's settings say.
 #define ESKER_TIMEOUT_DEFAULT 18446744073709551615ull
@@ -76,6 +80,15 @@ typedef struct esker_family esker_family;
 // Settings of a column family, with code of the program's own.
 typedef struct esker_family_options esker_family_options;
 
+// Figures of all families.
+typedef struct esker_family_stats_list esker_family_stats_list;
+
+// How long things took.
+typedef struct esker_histograms esker_histograms;
+
+// How a family is imported.
+typedef struct esker_import_options esker_import_options;
+
 // Tables to ingest, for one or several families.
 typedef struct esker_ingestion esker_ingestion;
 
@@ -108,6 +121,12 @@ typedef struct esker_read_options esker_read_options;
 
 // A recovery's report.
 typedef struct esker_recovery_report esker_recovery_report;
+
+// How a database is repaired.
+typedef struct esker_repair_options esker_repair_options;
+
+// A repair.
+typedef struct esker_repaired esker_repaired;
 
 // Transactions that run.
 typedef struct esker_running_list esker_running_list;
@@ -272,6 +291,310 @@ typedef struct {
   void (*finish)(void *collector, esker_collected *collected);
 } esker_collector;
 
+// When an event happened.
+typedef struct {
+  // Events of the database are numbered from 1 on, in the order in which they happened; lost ones have their numbers, too.
+  uint64_t number;
+  // On a clock that never goes back, in microseconds: for the time between two events.
+  uint64_t monotonic_us;
+  // Seconds since 1970 UTC.
+  uint64_t unix_seconds;
+} esker_moment;
+
+// The column family that an event is about.
+typedef struct {
+  // Its number, which is never used again.
+  uint32_t id;
+  // Its name.
+  esker_slice name;
+} esker_event_family;
+
+// A flush begins.
+typedef struct {
+  // The job's number, which no other job of this opening of the database has.
+  uint64_t job;
+  // The family.
+  esker_event_family family;
+  // Memtables that become one table.
+  uint64_t memtables;
+  // Rows in them.
+  uint64_t rows;
+  // Bytes of memory that they take.
+  uint64_t bytes;
+} esker_flush_begun;
+
+// What became of a job.
+typedef uint32_t esker_job_outcome;
+
+// What a job wrote.
+typedef struct {
+  // Tables.
+  uint64_t tables;
+  // Blob files.
+  uint64_t blob_files;
+  // Rows in the tables.
+  uint64_t rows;
+  // Bytes of all files.
+  uint64_t bytes;
+} esker_job_output;
+
+// A flush has ended.
+typedef struct {
+  // The job's number.
+  uint64_t job;
+  // The family.
+  esker_event_family family;
+  // What became of it.
+  esker_job_outcome outcome;
+  // Why it failed; null if it did not. Not to be freed.
+  const esker_error *error;
+  // What it wrote; nothing if it failed.
+  esker_job_output written;
+  // How long it took, in microseconds.
+  uint64_t took_us;
+} esker_flush_ended;
+
+// Why a compaction runs.
+typedef uint32_t esker_compaction_reason;
+
+// What a compaction is to do.
+typedef struct {
+  // The job's number.
+  uint64_t job;
+  // The family.
+  esker_event_family family;
+  // Why.
+  esker_compaction_reason reason;
+  // Whether the tables only change their level, and nothing is written.
+  bool is_move;
+  // The level that gives.
+  size_t level_from;
+  // The level that takes.
+  size_t level_to;
+  // Tables that take part, those of the level that takes included.
+  uint64_t tables;
+  // Rows in them.
+  uint64_t rows;
+  // Bytes of them.
+  uint64_t bytes;
+} esker_compaction_input;
+
+// A compaction begins.
+typedef struct {
+  // What it is to do.
+  esker_compaction_input input;
+} esker_compaction_begun;
+
+// A compaction has ended.
+typedef struct {
+  // What it was to do.
+  esker_compaction_input input;
+  // What became of it.
+  esker_job_outcome outcome;
+  // Why it failed; null if it did not. Not to be freed.
+  const esker_error *error;
+  // What it wrote; nothing if it failed or moved its tables.
+  esker_job_output written;
+  // How long it took, in microseconds.
+  uint64_t took_us;
+} esker_compaction_ended;
+
+// What a file is.
+typedef uint32_t esker_file_kind;
+
+// How a file came into the database.
+typedef uint32_t esker_file_cause;
+
+// A file is in force.
+typedef struct {
+  // The number in its name.
+  uint64_t number;
+  // What it is.
+  esker_file_kind kind;
+  // The family.
+  esker_event_family family;
+  // The level of a table; `SIZE_MAX` for a blob file.
+  size_t level;
+  // Its length.
+  uint64_t bytes;
+  // Rows of a table, values in a blob file.
+  uint64_t rows;
+  // How it came.
+  esker_file_cause cause;
+  // The number of the job that wrote it; 0 if none did.
+  uint64_t job;
+} esker_file_created;
+
+// A file was removed: nobody needed it any more, nor read it.
+typedef struct {
+  // The number in its name.
+  uint64_t number;
+  // What it was.
+  esker_file_kind kind;
+  // Its length.
+  uint64_t bytes;
+} esker_file_deleted;
+
+// A memtable takes no more rows and waits for its flush.
+typedef struct {
+  // The family.
+  esker_event_family family;
+  // Rows in it.
+  uint64_t rows;
+  // Bytes of memory that it takes.
+  uint64_t bytes;
+} esker_memtable_sealed;
+
+// How writers are let in.
+typedef uint32_t esker_write_stall;
+
+// Writers are let in otherwise than before. A write notices it, so that without writes nothing changes.
+typedef struct {
+  // The family whose debt holds writers back, or whose memtables they wait for; its name has no data where it is the memory of
+  // all, or the log, or that there is none any more.
+  esker_event_family family;
+  // As it was.
+  esker_write_stall before;
+  // As it is.
+  esker_write_stall now;
+  // The highest pressure of all families, 0 to 1, beyond which writers are held to a tenth of the rate.
+  double pressure;
+} esker_write_stall_changed;
+
+// What works in the background, or for all writers.
+typedef uint32_t esker_background_task;
+
+// Background work or the log has failed.
+typedef struct {
+  // What failed.
+  esker_background_task task;
+  // Why. Not to be freed.
+  const esker_error *error;
+  // Whether the database takes no more writes because of it; else it is tried again.
+  bool is_final;
+} esker_background_error;
+
+// What had failed works again.
+typedef struct {
+  // What had failed.
+  esker_background_task task;
+} esker_background_error_over;
+
+// Tables were ingested; each was told as a file created.
+typedef struct {
+  // Tables, over all families of the call.
+  uint64_t tables;
+  // Bytes of them.
+  uint64_t bytes;
+  // The last sequence number that their rows got.
+  uint64_t sequence;
+} esker_tables_ingested;
+
+// Whole tables of key ranges were dropped.
+typedef struct {
+  // The family.
+  esker_event_family family;
+  // Tables.
+  uint64_t tables;
+  // Bytes of them.
+  uint64_t bytes;
+} esker_tables_dropped;
+
+// A checkpoint is complete and durable.
+typedef struct {
+  // Its folder.
+  esker_slice path;
+  // It holds all writes up to this sequence number.
+  uint64_t sequence;
+  // Files that the database and the checkpoint share.
+  uint64_t linked_files;
+  // Bytes that were copied.
+  uint64_t copied_bytes;
+  // Bytes of tables and blob files that memtables were written to.
+  uint64_t written_bytes;
+  // How long it took, in microseconds.
+  uint64_t took_us;
+} esker_checkpoint_made;
+
+// A column family was created.
+typedef struct {
+  // The family.
+  esker_event_family family;
+} esker_family_created;
+
+// A column family was dropped.
+typedef struct {
+  // The family.
+  esker_event_family family;
+} esker_family_dropped;
+
+// A snapshot, and all that shared it, is gone. Those of iterators are not told.
+typedef struct {
+  // What it saw.
+  uint64_t sequence;
+  // Whether there is another one, iterators' included.
+  bool is_any_left;
+  // What the oldest that is left sees, if there is one.
+  uint64_t oldest_left;
+} esker_snapshot_freed;
+
+// Events were not told, because listeners were too slow.
+typedef struct {
+  // How many.
+  uint64_t count;
+} esker_events_lost;
+
+// Is told what happens in a database. Every function may be null, and must not throw; what it is shown stays for the call.
+//
+// One thread of the database calls the listeners of it, one call after the other, in the order in which things happened: of a job its
+// begin, the files that it created, its end. It holds no lock, and the engine never waits for it: 65,536 events may wait while
+// a listener is busy, what comes beyond is not told, and `events_lost` says so at its place.
+// A listener may call everything on the database but `esker_db_wait_for_listeners`. `esker_db_close` waits until all was told,
+// except when a listener calls it: so who closes must not hold a lock that a listener takes.
+typedef struct {
+  // Given to the functions.
+  void *state;
+  // Called once with `state` when nothing uses the listener any more: the options are freed, and each database that was opened with
+  // them is closed. On the thread that calls the listener, or the one that frees or closes. May be null.
+  void (*destroy)(void *state);
+  // A flush begins.
+  void (*flush_begun)(void *state, const esker_moment *moment, const esker_flush_begun *event);
+  // A flush has ended.
+  void (*flush_ended)(void *state, const esker_moment *moment, const esker_flush_ended *event);
+  // A compaction begins.
+  void (*compaction_begun)(void *state, const esker_moment *moment, const esker_compaction_begun *event);
+  // A compaction has ended.
+  void (*compaction_ended)(void *state, const esker_moment *moment, const esker_compaction_ended *event);
+  // A table or blob file is in force.
+  void (*file_created)(void *state, const esker_moment *moment, const esker_file_created *event);
+  // A table or blob file was removed.
+  void (*file_deleted)(void *state, const esker_moment *moment, const esker_file_deleted *event);
+  // A memtable takes no more rows.
+  void (*memtable_sealed)(void *state, const esker_moment *moment, const esker_memtable_sealed *event);
+  // Writers are let in otherwise than before.
+  void (*write_stall_changed)(void *state, const esker_moment *moment, const esker_write_stall_changed *event);
+  // Background work or the log has failed.
+  void (*background_error)(void *state, const esker_moment *moment, const esker_background_error *event);
+  // What had failed works again.
+  void (*background_error_over)(void *state,
+                                const esker_moment *moment,
+                                const esker_background_error_over *event);
+  // Tables were ingested.
+  void (*tables_ingested)(void *state, const esker_moment *moment, const esker_tables_ingested *event);
+  // Whole tables of key ranges were dropped.
+  void (*tables_dropped)(void *state, const esker_moment *moment, const esker_tables_dropped *event);
+  // A checkpoint is complete.
+  void (*checkpoint_made)(void *state, const esker_moment *moment, const esker_checkpoint_made *event);
+  // A column family was created.
+  void (*family_created)(void *state, const esker_moment *moment, const esker_family_created *event);
+  // A column family was dropped.
+  void (*family_dropped)(void *state, const esker_moment *moment, const esker_family_dropped *event);
+  // A snapshot is gone.
+  void (*snapshot_freed)(void *state, const esker_moment *moment, const esker_snapshot_freed *event);
+  // Events were not told.
+  void (*events_lost)(void *state, const esker_moment *moment, const esker_events_lost *event);
+} esker_listener;
+
 // What recovery found when a database was opened.
 typedef struct {
   // Batches replayed.
@@ -292,6 +615,16 @@ typedef struct {
 
 // Whether the database was opened for transactions, and of which kind.
 typedef uint32_t esker_transaction_kind;
+
+// What a catch-up came to.
+typedef struct {
+  // The last sequence number that is seen now.
+  uint64_t sequence;
+  // Batches of the log that were read.
+  uint64_t batches;
+  // Groups of changes of the set of files that were read.
+  uint64_t edit_groups;
+} esker_caught_up;
 
 // How safe a write is when it returns.
 typedef uint32_t esker_durability;
@@ -347,6 +680,34 @@ typedef struct {
   uint64_t bytes;
 } esker_deleted_files;
 
+// What an export holds, and what it cost.
+typedef struct {
+  // The last sequence number in it: it holds all writes to the family up to this one, and none after.
+  uint64_t sequence;
+  // Tables.
+  uint64_t tables;
+  // Blob files.
+  uint64_t blob_files;
+  // Bytes of all these files.
+  uint64_t bytes;
+  // Bytes that had to be copied, as there could be no links.
+  uint64_t copied_bytes;
+} esker_exported;
+
+// What was imported.
+typedef struct {
+  // The database's last sequence number behind the import.
+  uint64_t sequence;
+  // Tables.
+  uint64_t tables;
+  // Blob files.
+  uint64_t blob_files;
+  // Bytes of all these files.
+  uint64_t bytes;
+  // Bytes that had to be copied, as there could be no links.
+  uint64_t copied_bytes;
+} esker_imported;
+
 // What is in a table file.
 typedef struct {
   // Length of the file in bytes.
@@ -365,6 +726,8 @@ typedef struct {
   uint64_t tables;
   // Bytes of them.
   uint64_t bytes;
+  // Rows that were left out, as their keys had values; only behind what is there.
+  uint64_t left_out;
 } esker_ingested;
 
 // How things stand in a database now.
@@ -385,6 +748,8 @@ typedef struct {
   uint64_t snapshots;
   // Bytes of log segments that are needed.
   uint64_t wal_live_bytes;
+  // Bytes of batches that are prepared and neither committed nor rolled back.
+  uint64_t prepared_bytes;
   // Bytes of tables, over all families.
   uint64_t table_bytes;
   // Blob files, over all families.
@@ -393,6 +758,14 @@ typedef struct {
   uint64_t blob_bytes;
   // Bytes of the values in them that tables refer to.
   uint64_t blob_live_bytes;
+  // Compactions that run.
+  uint64_t compactions_running;
+  // Writers that wait for others' commits to end; the next one commits for all of them.
+  uint64_t writers_waiting;
+  // How writers are let in.
+  esker_write_stall write_stall;
+  // The highest pressure of all families, as `esker_family_stats` has it.
+  double write_pressure;
 } esker_stats;
 
 // A counter.
@@ -412,6 +785,50 @@ typedef struct {
   // How much the level needs compaction; from 1.0 on it gets one.
   double score;
 } esker_level;
+
+// A column family now.
+typedef struct {
+  // Its name.
+  esker_slice name;
+  // Bytes that its memtables hold.
+  uint64_t memtable_bytes;
+  // Memtables that wait for their flush.
+  uint64_t memtables_waiting;
+  // About how many keys it has; overwritten ones count until a compaction meets them.
+  uint64_t estimated_keys;
+  // Bytes that compactions have still to write.
+  uint64_t pending_compaction_bytes;
+  // How hard its debt presses on writers: from 0 on, above which they are held back, to 1 and beyond.
+  double write_pressure;
+  // Blob files.
+  uint64_t blob_files;
+  // Bytes of them.
+  uint64_t blob_bytes;
+  // Bytes of the values in them that tables refer to.
+  uint64_t blob_live_bytes;
+} esker_family_stats;
+
+// Times that were counted in one bucket.
+typedef struct {
+  // Where it ends (inclusive), in microseconds; `UINT64_MAX`: it has no end.
+  uint64_t end_us;
+  // How many took longer than the bucket before ends, and no longer than this one does.
+  uint64_t count;
+} esker_bucket;
+
+// How long things of one kind took since the opening.
+typedef struct {
+  // Of what kind.
+  esker_slice name;
+  // How many there were.
+  uint64_t count;
+  // All times together, in microseconds.
+  uint64_t sum_us;
+  // By length, the shortest first.
+  const esker_bucket *buckets;
+  // How many buckets.
+  size_t bucket_count;
+} esker_histogram;
 
 // A name and its value: a setting, a property.
 typedef struct {
@@ -479,6 +896,95 @@ typedef struct {
   // Files with damages.
   uint64_t damaged;
 } esker_verified;
+
+// What was left of the manifest.
+typedef uint32_t esker_manifest_state;
+
+// A stretch of a table in which rows are lost. Keys there may be missing, or show what they were before.
+typedef struct {
+  // Where it begins in the file.
+  uint64_t offset;
+  // Stored bytes.
+  uint64_t bytes;
+  // The last key that was read before it; data is null if the table begins with it.
+  esker_slice after;
+  // The first key that was read behind it; data is null if the table ends with it.
+  esker_slice before;
+} esker_lost_range;
+
+// A file of which something is lost, or that had to be written anew.
+typedef struct {
+  // Its path before the repair.
+  esker_slice path;
+  // The name of its column family; data is null if it has none that is known.
+  esker_slice family;
+  // What is wrong with it: the first damage that was found.
+  esker_slice damage;
+  // Rows that were read from it and are kept.
+  uint64_t rows_kept;
+  // Rows that are gone; `UINT64_MAX`: nobody knows how many there were.
+  uint64_t rows_lost;
+  // Rows among those kept whose value was in a blob file and is gone: their keys are deleted now.
+  uint64_t values_lost;
+  // Stored bytes that can't be read.
+  uint64_t lost_bytes;
+  // The stretches of keys in which rows are lost.
+  const esker_lost_range *lost_ranges;
+  // How many.
+  size_t lost_range_count;
+  // Whether deletions of ranges are lost, or may be: keys that they had deleted may be back.
+  bool range_deletions_lost;
+  // Whether anything of its content is gone.
+  bool is_loss;
+} esker_damaged_file;
+
+// What a repair found and did; of a dry run: what it would do.
+typedef struct {
+  // Whether nothing was lost as far as anybody can know.
+  bool is_lossless;
+  // What was left of the manifest.
+  esker_manifest_state manifest;
+  // What is wrong with it, and with `CURRENT`, in a line each.
+  const esker_slice *manifest_damages;
+  // How many.
+  size_t manifest_damage_count;
+  // The names of the column families that the database has now.
+  const esker_slice *families;
+  // How many.
+  size_t family_count;
+  // Tables that stay as they are.
+  uint64_t tables_kept;
+  // Tables that were written: what could be read of damaged ones, the log's rows, and merged ones where no manifest said which
+  // are older. 0 in a dry run.
+  uint64_t tables_written;
+  // Tables and blob files of which something is lost, or that had to be written anew.
+  const esker_damaged_file *damaged;
+  // How many.
+  size_t damaged_count;
+  // Paths of tables that were ingested, and of which only the lost manifest knew when: they count as the oldest.
+  const esker_slice *unplaced;
+  // How many.
+  size_t unplaced_count;
+  // Batches of the log that are in tables now.
+  uint64_t log_batches;
+  // Damaged places in the log that were gone over.
+  uint64_t log_damages;
+  // Bytes of the log that could not be used there.
+  uint64_t log_lost_bytes;
+  // Whether the first segment that the manifest needs is not there: it is lost, or the database is a checkpoint that was never
+  // opened.
+  bool log_begins_late;
+  // Whether the log ends in a batch that is not whole: as a crash leaves it, or as one that was cut later.
+  bool log_is_torn;
+  // The names under which batches are still prepared, to be committed or rolled back.
+  const esker_slice *prepared;
+  // How many.
+  size_t prepared_count;
+  // Files that are in the folder `lost` now, by their paths before: damaged ones, and those that are no part of the database.
+  const esker_slice *set_aside;
+  // How many.
+  size_t set_aside_count;
+} esker_repair_report;
 
 // A batch that is prepared.
 typedef struct {
@@ -680,6 +1186,75 @@ typedef struct {
 // A kind that this version of the header has no name for.
 #define ESKER_OTHER_ROW 5
 
+// Its result is in force.
+#define ESKER_JOB_DONE 0
+
+// The family was dropped meanwhile: its result was thrown away.
+#define ESKER_JOB_FAMILY_DROPPED 1
+
+// It failed; nothing changed, and it is tried again later.
+#define ESKER_JOB_FAILED 2
+
+// Level 0 has too many files or bytes.
+#define ESKER_LEVEL0_FULL 0
+
+// Level 0 is deep and can't go down now: its newest files are made into one.
+#define ESKER_LEVEL0_DEEP 1
+
+// The level is larger than its target.
+#define ESKER_LEVEL_FULL 2
+
+// The level is above the base level and should be empty.
+#define ESKER_LEVEL_UNUSED 3
+
+// A table has many tombstones.
+#define ESKER_TOMBSTONES 4
+
+// A table is older than tables of the family may be.
+#define ESKER_AGE 5
+
+// Blob files have too much dead space.
+#define ESKER_BLOB_SPACE 6
+
+// `esker_db_compact_range`.
+#define ESKER_MANUAL 7
+
+// A table.
+#define ESKER_TABLE_FILE 0
+
+// A blob file: values.
+#define ESKER_BLOB_FILE 1
+
+// A flush wrote it.
+#define ESKER_BY_FLUSH 0
+
+// A compaction wrote it.
+#define ESKER_BY_COMPACTION 1
+
+// It was ingested.
+#define ESKER_BY_INGESTION 2
+
+// The opening of the database wrote it, from the log.
+#define ESKER_BY_RECOVERY 3
+
+// They don't wait.
+#define ESKER_STALL_NONE 0
+
+// They are held back to a rate, because compactions are behind.
+#define ESKER_STALL_HELD_BACK 1
+
+// They wait for a flush: memory is full, or the log could not be written.
+#define ESKER_STALL_STOPPED 2
+
+// Flushes.
+#define ESKER_TASK_FLUSH 0
+
+// Compactions.
+#define ESKER_TASK_COMPACTION 1
+
+// The log or the manifest; what fails there ends writing for good.
+#define ESKER_TASK_LOG 2
+
 // Without transactions.
 #define ESKER_NO_TRANSACTIONS 0
 
@@ -700,6 +1275,15 @@ typedef struct {
 
 // Only in memory, until it is flushed.
 #define ESKER_NO_LOG 3
+
+// All of it: its tables are the database's, each in its level, and no others are.
+#define ESKER_MANIFEST_WHOLE 0
+
+// A part: what it says to be dropped is, and all other tables count.
+#define ESKER_MANIFEST_DAMAGED 1
+
+// Nothing: all tables count, in the column families that they name.
+#define ESKER_MANIFEST_LOST 2
 
 // Each read sees what is committed when it begins.
 #define ESKER_READ_COMMITTED 0
@@ -801,6 +1385,12 @@ esker_error *esker_options_set_family(esker_options *options,
 // Whether families that were named and do not exist are created. Default: no, opening fails.
 void esker_options_create_missing_families(esker_options *options, bool create);
 
+// Whether flushes and compactions start by themselves. Default: yes. Without it nothing moves before `esker_db_start_background_work`
+// but what is asked for by name (`esker_db_flush`, `esker_db_compact_range`, ingestion, checkpoints, `esker_db_close`), and a write that needs a
+// flush, as memory is full, fails with `ESKER_RETRY` and writes nothing; writes are not held back for the sake of compactions.
+void esker_options_set_background_work(esker_options *options,
+                                       bool on);
+
 // Runs the database on this machine; null: the real one.
 void esker_options_set_env(esker_options *options, const esker_env *env);
 
@@ -873,6 +1463,17 @@ esker_error *esker_collected_add(esker_collected *collected,
                                  const char *name,
                                  esker_slice value);
 
+// Tells this listener, too, what happens in databases that are opened with these options. The functions are copied, and on success
+// `state` is the library's. A database that is opened read-only, and a follower, have nothing to tell.
+ESKER_MUST_USE
+esker_error *esker_options_add_listener(esker_options *options,
+                                        const esker_listener *listener);
+
+// Waits until the listeners were told everything that happened before this call; at once where there are none.
+// Error: `ESKER_INVALID_ARGUMENT` if a listener calls it: it would wait for itself.
+ESKER_MUST_USE
+esker_error *esker_db_wait_for_listeners(const esker_db *db);
+
 // Opens the database in the folder `path`, without transactions. Options: null for the defaults.
 // Errors: `ESKER_LOCKED` (another process has it open), `ESKER_NOT_FOUND` (none there, and not to be created),
 // `ESKER_INVALID_ARGUMENT` (the folder holds something else; settings out of range or incompatible), `ESKER_UNSUPPORTED` (written by a
@@ -929,8 +1530,34 @@ esker_error *esker_destroy(const esker_env *env,
 // Which transactions the database has.
 ESKER_MUST_USE esker_error *esker_db_transaction_kind(const esker_db *db, esker_transaction_kind *kind);
 
+// Opens the database in the folder `path` to be read while another process writes it: without its lock, and without a change to its
+// folder. What it shows, of all families, is the database as it was at one moment for the writer, and stays the same until
+// `esker_db_catch_up`. Snapshots keep their moment over that, iterators the one of their making. Handles of families move on with it.
+// Writes, and all that would change files, fail with `ESKER_READ_ONLY`. It has no transactions, and no listeners are told of it.
+//
+// Families that the options name and that do not exist may come later. Rows that were written with `ESKER_NO_LOG` are shown once the
+// writer has flushed them. A read that comes to a table which the writer has removed meanwhile fails with `ESKER_RETRY`, and succeeds
+// after the next catch-up; the first 512 files (or `open_files_max`, if that is less) are kept open against that.
+// Errors: those of `esker_db_open` for a database that is opened read-only, and of `esker_db_catch_up`.
+ESKER_MUST_USE
+esker_error *esker_db_follow(const char *path,
+                             const esker_options *options,
+                             esker_db **db);
+
+// Moves a follower on to a moment that holds all that was committed before the call, except for what was written without the log.
+// Reads that are under way are not disturbed. `caught_up` may be null.
+// Errors: `ESKER_INVALID_ARGUMENT` if `db` is no follower, a family has come whose key order or merge operator the options did not name,
+// or another database is in the folder; `ESKER_RETRY` if the writer flushes faster than its log can be read; `ESKER_NOT_FOUND`,
+// `ESKER_CORRUPTION`, `ESKER_UNSUPPORTED` and `ESKER_IO` as of an opening. What is shown then stays as it was.
+ESKER_MUST_USE
+esker_error *esker_db_catch_up(const esker_db *db,
+                               esker_caught_up *caught_up);
+
 // The family with this name. Error: `ESKER_NOT_FOUND`. To be freed, as all handles.
 ESKER_MUST_USE esker_error *esker_family_open(const esker_db *db, const char *name, esker_family **family);
+
+// The family with this number, as events and deadlocks name it. Error: `ESKER_NOT_FOUND`. To be freed.
+ESKER_MUST_USE esker_error *esker_family_open_by_id(const esker_db *db, uint32_t id, esker_family **family);
 
 // Creates a family; options: null for the defaults. Errors: `ESKER_INVALID_ARGUMENT` if the name is taken, empty or over-long, or an
 // option out of range.
@@ -953,6 +1580,17 @@ esker_slice esker_family_name(const esker_family *family);
 
 // Its number, which is never used again after a drop; 0 is `default`.
 uint32_t esker_family_id(const esker_family *family);
+
+// The name of its order of keys, until the handle is freed; of the family `default` by its handle only.
+esker_slice esker_family_key_order(const esker_family *family);
+
+// Compares two keys in the family's order: `order` is set to -1, 0 or 1 as `a` comes before, is, or follows `b`.
+ESKER_MUST_USE
+esker_error *esker_family_compare(const esker_db *db,
+                                  const esker_family *family,
+                                  esker_slice a,
+                                  esker_slice b,
+                                  int *order);
 
 // The names of all families, in the order in which they were created. To be freed.
 ESKER_MUST_USE esker_error *esker_db_family_names(const esker_db *db, esker_names **names);
@@ -1295,6 +1933,10 @@ ESKER_MUST_USE esker_error *esker_db_pause_background_work(const esker_db *db);
 // Undoes one `esker_db_pause_background_work`.
 ESKER_MUST_USE esker_error *esker_db_resume_background_work(const esker_db *db);
 
+// Starts the background work of a database that was opened without it (`esker_options_set_background_work`); otherwise does nothing.
+ESKER_MUST_USE
+esker_error *esker_db_start_background_work(const esker_db *db);
+
 // Sets the durability of writes that name none. Error: `ESKER_INVALID_ARGUMENT` for `ESKER_DURABILITY_DEFAULT` or an unknown number.
 ESKER_MUST_USE
 esker_error *esker_db_set_durability(const esker_db *db,
@@ -1333,6 +1975,45 @@ esker_error *esker_db_delete_files_in_ranges(const esker_db *db,
                                              const esker_range *ranges,
                                              size_t count,
                                              esker_deleted_files *deleted);
+
+// Brings a family, as it is now, into the new folder `path`, from which `esker_family_import` makes it a family of this or another
+// database; by links where it can, durable when it returns. What is prepared is not in it. `exported` may be null.
+// Errors: `ESKER_INVALID_ARGUMENT` (`path` exists, or the folder around it does not; the family was dropped), `ESKER_LOCKED` (somebody is
+// making the same export), `ESKER_IO`, `ESKER_NO_SPACE`; there is no `path` then.
+ESKER_MUST_USE
+esker_error *esker_family_export(const esker_db *db,
+                                 const esker_family *family,
+                                 const char *path,
+                                 esker_exported *exported);
+
+// The defaults.
+esker_import_options *esker_import_options_create(void);
+
+// Frees options.
+void esker_import_options_free(esker_import_options *options);
+
+// Whether the export is removed once its files are part of the database. Otherwise, which is the default, the database shares them:
+// they must not be changed, and may be removed.
+void esker_import_options_set_move_files(esker_import_options *options,
+                                         bool move_files);
+
+// Settings of the family, which are copied, in place of those that it was exported with; null: those. Key order and merge operator must be
+// the same ones; where they are of the program's own, they must be given here.
+void esker_import_options_set_family_options(esker_import_options *options,
+                                             const esker_family_options *family);
+
+// Makes what `esker_family_export` brought into the folder `path` the new family `name`: at one moment, and durable when it returns.
+// Snapshots and iterators of before see nothing of it. Options and `imported` may be null.
+// Errors: `ESKER_INVALID_ARGUMENT` (there is no export in `path`; the name is taken, empty or over-long; another key order or merge
+// operator than the rows were written with; settings out of range), `ESKER_CORRUPTION`, `ESKER_UNSUPPORTED`, `ESKER_IO`,
+// `ESKER_NO_SPACE`; database and export are then as they were.
+ESKER_MUST_USE
+esker_error *esker_family_import(const esker_db *db,
+                                 const char *name,
+                                 const char *path,
+                                 const esker_import_options *options,
+                                 esker_family **family,
+                                 esker_imported *imported);
 
 // Begins a table in the new file `path`. Of the options (null: the defaults) the key order must be that of the family which will
 // ingest the table; those of blocks, filters and compression say how it is written. env: null for the real machine.
@@ -1395,7 +2076,14 @@ esker_error *esker_ingestion_add(esker_ingestion *ingestion,
 void esker_ingestion_set_move_files(esker_ingestion *ingestion,
                                     bool move_files);
 
-// Makes the tables part of the database, all or none, newer than everything that was written before, durable when it returns.
+// Whether the rows come in behind all that is there: of a key that has a value the row of the file is left out. As of one moment; what
+// compactions have done makes no difference. Default: no. A row costs a look into filters and memtables, and a read if they don't
+// deny its key. Refused (`ESKER_INVALID_ARGUMENT`, by `esker_db_ingest`) are files with deletes, and files that overlap.
+void esker_ingestion_set_behind(esker_ingestion *ingestion,
+                                bool behind);
+
+// Makes the tables part of the database, all or none, newer than everything that was written before (or, with
+// `esker_ingestion_set_behind`, older than all that is there), durable when it returns.
 // `ingested` may be null.
 // Errors: `ESKER_INVALID_ARGUMENT` (a file of another key order, that no table writer wrote, or with operands for a family that has
 // no merge operator; no file), `ESKER_CORRUPTION`, `ESKER_IO`, `ESKER_NO_SPACE`; the database is then as it was.
@@ -1415,6 +2103,12 @@ esker_error *esker_db_property(const esker_db *db,
                                const char *name,
                                esker_buffer *value);
 
+// All metrics as text in the OpenMetrics format (`application/openmetrics-text; version=1.0.0`), which Prometheus reads: counters and
+// times since the opening, what there is now, and that by family and level.
+ESKER_MUST_USE
+esker_error *esker_db_metrics_text(const esker_db *db,
+                                   esker_buffer *text);
+
 // How things stand now.
 ESKER_MUST_USE esker_error *esker_db_stats(const esker_db *db, esker_stats *stats);
 
@@ -1430,18 +2124,6 @@ const esker_counter *esker_counters_items(const esker_counters *counters, size_t
 // Frees a list of counters.
 void esker_counters_free(esker_counters *counters);
 
-// The levels of a family. To be freed.
-ESKER_MUST_USE
-esker_error *esker_db_levels(const esker_db *db,
-                             const esker_family *family,
-                             esker_levels **levels);
-
-// The levels, until the list is freed; `count` is set to how many they are.
-const esker_level *esker_levels_items(const esker_levels *levels, size_t *count);
-
-// Frees a list of levels.
-void esker_levels_free(esker_levels *levels);
-
 // About how many bytes of tables, blob files and memtables hold the keys of a range. Reads no data blocks.
 ESKER_MUST_USE
 esker_error *esker_db_approximate_size(const esker_db *db,
@@ -1455,6 +2137,36 @@ esker_error *esker_db_approximate_count(const esker_db *db,
                                         const esker_family *family,
                                         esker_range range,
                                         uint64_t *keys);
+
+// The levels of a family. To be freed.
+ESKER_MUST_USE
+esker_error *esker_db_levels(const esker_db *db,
+                             const esker_family *family,
+                             esker_levels **levels);
+
+// The levels, until the list is freed; `count` is set to how many they are.
+const esker_level *esker_levels_items(const esker_levels *levels, size_t *count);
+
+// Frees a list of levels.
+void esker_levels_free(esker_levels *levels);
+
+// How things stand now in each family. To be freed. `esker_db_levels` has the levels of one.
+ESKER_MUST_USE esker_error *esker_db_family_stats(const esker_db *db, esker_family_stats_list **stats);
+
+// The families, until the list is freed; `count` is set to how many they are.
+const esker_family_stats *esker_family_stats_items(const esker_family_stats_list *stats, size_t *count);
+
+// Frees a list of families' figures.
+void esker_family_stats_free(esker_family_stats_list *stats);
+
+// How long flushes, compactions, syncs and the like took. To be freed.
+ESKER_MUST_USE esker_error *esker_db_histograms(const esker_db *db, esker_histograms **histograms);
+
+// The histograms, until the list is freed; `count` is set to how many they are.
+const esker_histogram *esker_histograms_items(const esker_histograms *histograms, size_t *count);
+
+// Frees a list of histograms.
+void esker_histograms_free(esker_histograms *histograms);
 
 // The tables of a family that reach into the keys from `start` up to `end` (exclusive; data is null: open), level by level. To be
 // freed. Errors: `ESKER_IO`, `ESKER_CORRUPTION`.
@@ -1480,6 +2192,40 @@ esker_error *esker_verify(const esker_env *env,
                           esker_visit_file visit,
                           void *state,
                           esker_verified *verified);
+
+// The defaults.
+esker_repair_options *esker_repair_options_create(void);
+
+// Frees options.
+void esker_repair_options_free(esker_repair_options *options);
+
+// Whether a repair only looks, and says what it would do: nothing is changed, and no lock is taken. Default: no.
+void esker_repair_options_set_dry_run(esker_repair_options *options,
+                                      bool dry_run);
+
+// Adds an order of keys of the program's own, which column families have by its name. On success `state` is the library's.
+// Error: `ESKER_INVALID_ARGUMENT` without a name or function.
+ESKER_MUST_USE
+esker_error *esker_repair_options_add_comparator(esker_repair_options *options,
+                                                 const esker_comparator *comparator);
+
+// Makes the database in the folder `path` one that opens again, of what can be read of its files, and says what is lost. No process may
+// have it open. What can't be used is not removed but moved into the folder `lost` in it. Takes the time of reading all files, and that
+// of writing those that are damaged. env: null for the real machine; options: null for the defaults. `repaired` is to be freed.
+// Errors: `ESKER_NOT_FOUND` (there is no database), `ESKER_LOCKED` (it is open), `ESKER_INVALID_ARGUMENT` (a family has an order of keys
+// that is neither built in nor given), `ESKER_UNSUPPORTED`, `ESKER_CORRUPTION` (nothing is left that says which database it was),
+// `ESKER_IO` and `ESKER_NO_SPACE` (the repair can be begun again).
+ESKER_MUST_USE
+esker_error *esker_repair(const esker_env *env,
+                          const char *path,
+                          const esker_repair_options *options,
+                          esker_repaired **repaired);
+
+// What the repair found and did, until it is freed; null for null.
+const esker_repair_report *esker_repaired_report(const esker_repaired *repaired);
+
+// Frees a repair's report.
+void esker_repaired_free(esker_repaired *repaired);
 
 // Prepares a batch under a name: it is logged, as durable as the options say, and not visible. From then on it is there, over crashes
 // and openings, until it is committed or rolled back by its name. On success the batch is empty again; on failure it is as it was, and

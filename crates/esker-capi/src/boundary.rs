@@ -1,6 +1,7 @@
 //! The boundary: no panic leaves the library, handles are looked at before they are used, answers are put where C wants them.
 
 use std::mem::MaybeUninit;
+use std::time::Duration;
 
 use esker::{Error, Result};
 use esker_compat::guard::caught;
@@ -55,6 +56,11 @@ pub fn put<T>(place: Place<'_, T>, value: T) {
     if let Some(place) = place {
         place.write(value);
     }
+}
+
+/// A time as C has it, in microseconds.
+pub fn micros(time: Duration) -> u64 {
+    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
 }
 
 /// Something that calls change. After a panic in one of them it is in no known state and is not used again.

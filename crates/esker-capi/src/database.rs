@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use ::esker_env::Clock;
 use esker::inspect::Inspector;
-use esker::{ColumnFamily, Db};
+use esker::{ColumnFamily, Db, Follower};
 use esker_compat::folder;
 use esker_txn::{OptimisticDb, TransactionDb};
 
@@ -14,7 +14,7 @@ use crate::boundary::{answer, given, made, put, release};
 use crate::environment::{esker_env, machine};
 use crate::error::esker_error;
 use crate::family::esker_family;
-use crate::list::{List, esker_names, lend};
+use crate::list::{List, Texts, esker_names};
 use crate::options::esker_options;
 use crate::slice::esker_slice;
 use crate::text;
@@ -36,6 +36,8 @@ pub enum Layer {
     Locking(TransactionDb),
     /// Transactions that look at their commit.
     Optimistic(OptimisticDb),
+    /// Another process, which writes.
+    Following(Box<Follower>),
 }
 
 impl esker_db {
@@ -153,12 +155,10 @@ pub struct esker_recovery {
 /// A recovery's report.
 pub struct esker_recovery_report(List<esker_recovery, Paths>);
 
-/// Paths as bytes, and slices of them: both stay where they are when this is moved.
+/// The paths that it points to.
 struct Paths {
-    _kept_aside: Vec<Vec<u8>>,
-    _given_up: Vec<Vec<u8>>,
-    kept_aside: Vec<esker_slice<'static>>,
-    given_up: Vec<esker_slice<'static>>,
+    kept_aside: Texts,
+    given_up: Texts,
 }
 
 /// What recovery found when the database was opened. To be freed.
@@ -170,32 +170,23 @@ pub extern "C" fn esker_db_recovery_report(
 ) -> Option<Box<esker_error>> {
     made(report, || {
         let found = given(db, "db")?.db.recovery_report();
-        let bytes = |paths: &[std::path::PathBuf]| -> Vec<Vec<u8>> {
-            paths
-                .iter()
-                .map(|path| path.as_os_str().as_encoded_bytes().to_vec())
-                .collect()
-        };
-        let (kept_aside, given_up) = (bytes(&found.kept_aside), bytes(&found.given_up));
-        // SAFETY: the bytes are on the heap, and owned beside the slices.
-        let slices = |paths: &[Vec<u8>]| paths.iter().map(|path| unsafe { lend(path) }).collect();
         let paths = Paths {
-            kept_aside: slices(&kept_aside),
-            given_up: slices(&given_up),
-            _kept_aside: kept_aside,
-            _given_up: given_up,
+            kept_aside: Texts::of_paths(&found.kept_aside),
+            given_up: Texts::of_paths(&found.given_up),
         };
-        // SAFETY: the arrays of slices are on the heap.
+        // SAFETY: slices and bytes stay where they are.
         let list = unsafe {
             List::new(paths, |paths| {
+                let (kept_aside, kept_aside_count) = paths.kept_aside.slices();
+                let (given_up, given_up_count) = paths.given_up.slices();
                 vec![esker_recovery {
                     batches: found.batches,
                     damages: found.damages,
                     lost_bytes: found.lost_bytes,
-                    kept_aside: paths.kept_aside.as_ptr(),
-                    kept_aside_count: paths.kept_aside.len(),
-                    given_up: paths.given_up.as_ptr(),
-                    given_up_count: paths.given_up.len(),
+                    kept_aside,
+                    kept_aside_count,
+                    given_up,
+                    given_up_count,
                 }]
             })
         };
@@ -265,7 +256,7 @@ pub extern "C" fn esker_db_transaction_kind(
 ) -> Option<Box<esker_error>> {
     answer(|| {
         let of = match given(db, "db")?.layer {
-            Layer::Plain => ESKER_NO_TRANSACTIONS,
+            Layer::Plain | Layer::Following(_) => ESKER_NO_TRANSACTIONS,
             Layer::Locking(_) => ESKER_LOCKING,
             Layer::Optimistic(_) => ESKER_OPTIMISTIC,
         };

@@ -1,11 +1,11 @@
 //! Column families: create, find, drop, list, change.
 
-use std::ffi::c_char;
+use std::ffi::{c_char, c_int};
 use std::mem::MaybeUninit;
 
 use esker::ColumnFamily;
 
-use crate::boundary::{answer, given, made, release};
+use crate::boundary::{answer, given, made, put, release};
 use crate::buffer::esker_buffer;
 use crate::database::esker_db;
 use crate::error::esker_error;
@@ -30,6 +30,19 @@ pub unsafe extern "C" fn esker_family_open(
         // SAFETY: the contract.
         let name = unsafe { text::string(name, "the name") }?;
         Ok(esker_family(given(db, "db")?.db.column_family(name)?))
+    })
+}
+
+/// The family with this number, as events and deadlocks name it. Error: `ESKER_NOT_FOUND`. To be freed.
+#[must_use]
+#[unsafe(no_mangle)]
+pub extern "C" fn esker_family_open_by_id(
+    db: Option<&esker_db>,
+    id: u32,
+    family: Option<&mut MaybeUninit<Option<Box<esker_family>>>>,
+) -> Option<Box<esker_error>> {
+    made(family, || {
+        Ok(esker_family(given(db, "db")?.db.column_family_by_id(id)?))
     })
 }
 
@@ -84,6 +97,32 @@ pub extern "C" fn esker_family_name(family: Option<&esker_family>) -> esker_slic
 #[unsafe(no_mangle)]
 pub extern "C" fn esker_family_id(family: Option<&esker_family>) -> u32 {
     family.map_or(0, |family| family.0.id())
+}
+
+/// The name of its order of keys, until the handle is freed; of the family `default` by its handle only.
+#[unsafe(no_mangle)]
+pub extern "C" fn esker_family_key_order(family: Option<&esker_family>) -> esker_slice<'_> {
+    family.map_or(esker_slice::NONE, |family| {
+        esker_slice::new(family.0.key_order().name().as_bytes())
+    })
+}
+
+/// Compares two keys in the family's order: `order` is set to -1, 0 or 1 as `a` comes before, is, or follows `b`.
+#[must_use]
+#[unsafe(no_mangle)]
+pub extern "C" fn esker_family_compare(
+    db: Option<&esker_db>,
+    family: Option<&esker_family>,
+    a: esker_slice<'_>,
+    b: esker_slice<'_>,
+    order: Option<&mut MaybeUninit<c_int>>,
+) -> Option<Box<esker_error>> {
+    answer(|| {
+        let (a, b) = (a.get()?, b.get()?);
+        let family = given(db, "db")?.family(family);
+        put(order, c_int::from(family.key_order().compare(a, b) as i8));
+        Ok(())
+    })
 }
 
 /// The names of all families, in the order in which they were created. To be freed.

@@ -3,14 +3,16 @@
 use std::ffi::c_char;
 use std::mem::MaybeUninit;
 
-use esker::{LevelStats, PROPERTIES};
+use esker::PROPERTIES;
 
 use crate::boundary::{answer, given, made, put, release};
 use crate::buffer::esker_buffer;
 use crate::database::esker_db;
 use crate::error::esker_error;
+use crate::event::esker_write_stall;
 use crate::family::esker_family;
 use crate::list::{List, esker_names};
+use crate::shown::write_stall;
 use crate::slice::{esker_range, esker_slice};
 use crate::text;
 
@@ -41,6 +43,21 @@ pub unsafe extern "C" fn esker_db_property(
     })
 }
 
+/// All metrics as text in the OpenMetrics format (`application/openmetrics-text; version=1.0.0`), which Prometheus reads: counters and
+/// times since the opening, what there is now, and that by family and level.
+#[must_use]
+#[unsafe(no_mangle)]
+pub extern "C" fn esker_db_metrics_text(
+    db: Option<&esker_db>,
+    text: Option<&mut esker_buffer>,
+) -> Option<Box<esker_error>> {
+    answer(|| {
+        let (db, text) = (given(db, "db")?, given(text, "the buffer")?);
+        text.0 = db.db.metrics_text()?.into_bytes();
+        Ok(())
+    })
+}
+
 /// How things stand in a database now.
 #[repr(C)]
 pub struct esker_stats {
@@ -60,6 +77,8 @@ pub struct esker_stats {
     pub snapshots: u64,
     /// Bytes of log segments that are needed.
     pub wal_live_bytes: u64,
+    /// Bytes of batches that are prepared and neither committed nor rolled back.
+    pub prepared_bytes: u64,
     /// Bytes of tables, over all families.
     pub table_bytes: u64,
     /// Blob files, over all families.
@@ -68,6 +87,14 @@ pub struct esker_stats {
     pub blob_bytes: u64,
     /// Bytes of the values in them that tables refer to.
     pub blob_live_bytes: u64,
+    /// Compactions that run.
+    pub compactions_running: u64,
+    /// Writers that wait for others' commits to end; the next one commits for all of them.
+    pub writers_waiting: u64,
+    /// How writers are let in.
+    pub write_stall: esker_write_stall,
+    /// The highest pressure of all families, as `esker_family_stats` has it.
+    pub write_pressure: f64,
 }
 
 /// How things stand now.
@@ -90,10 +117,15 @@ pub extern "C" fn esker_db_stats(
                 open_blob_files: now.open_blob_files as u64,
                 snapshots: now.snapshots as u64,
                 wal_live_bytes: now.wal_live_bytes,
+                prepared_bytes: now.prepared_bytes,
                 table_bytes: now.table_bytes,
                 blob_files: now.blob_files as u64,
                 blob_bytes: now.blob_bytes,
                 blob_live_bytes: now.blob_live_bytes,
+                compactions_running: now.compactions_running as u64,
+                writers_waiting: now.writers_waiting as u64,
+                write_stall: write_stall(now.write_stall),
+                write_pressure: now.write_pressure,
             },
         );
         Ok(())
@@ -149,58 +181,6 @@ pub extern "C" fn esker_counters_items(
 #[unsafe(no_mangle)]
 pub extern "C" fn esker_counters_free(counters: Option<Box<esker_counters>>) {
     release(counters);
-}
-
-/// A level of a family.
-#[repr(C)]
-pub struct esker_level {
-    /// Files.
-    pub files: u64,
-    /// Bytes of those files.
-    pub bytes: u64,
-    /// How much the level needs compaction; from 1.0 on it gets one.
-    pub score: f64,
-}
-
-/// The levels of a family, from the top.
-pub struct esker_levels(List<esker_level, ()>);
-
-/// The levels of a family. To be freed.
-#[must_use]
-#[unsafe(no_mangle)]
-pub extern "C" fn esker_db_levels(
-    db: Option<&esker_db>,
-    family: Option<&esker_family>,
-    levels: Option<&mut MaybeUninit<Option<Box<esker_levels>>>>,
-) -> Option<Box<esker_error>> {
-    made(levels, || {
-        let db = given(db, "db")?;
-        let name = db.family(family).name();
-        let all = db.db.stats().levels.into_iter();
-        let of_family = all.filter(|(of, _)| of == name).flat_map(|(_, levels)| levels);
-        let items = of_family.map(|level: LevelStats| esker_level {
-            files: level.files as u64,
-            bytes: level.bytes,
-            score: level.score,
-        });
-        // SAFETY: the items refer to nothing.
-        Ok(esker_levels(unsafe { List::new((), |()| items.collect()) }))
-    })
-}
-
-/// The levels, until the list is freed; `count` is set to how many they are.
-#[unsafe(no_mangle)]
-pub extern "C" fn esker_levels_items(
-    levels: Option<&esker_levels>,
-    count: Option<&mut MaybeUninit<usize>>,
-) -> *const esker_level {
-    List::array(levels.map(|levels| &levels.0), count)
-}
-
-/// Frees a list of levels.
-#[unsafe(no_mangle)]
-pub extern "C" fn esker_levels_free(levels: Option<Box<esker_levels>>) {
-    release(levels);
 }
 
 /// About how many bytes of tables, blob files and memtables hold the keys of a range. Reads no data blocks.

@@ -10,10 +10,12 @@
 //! | `slice` `text` `buffer` `list` | bytes, strings, owned bytes, lists of things |
 //! | `error` | `esker_error_*`: what went wrong |
 //! | `environment` `options` `family_options` `call_options` | what can be chosen |
-//! | `comparator` `merge_operator` `compaction_filter` `collector` | code of the program's own |
-//! | `database` `family` `snapshot` | open, close, remove; column families; snapshots |
+//! | `comparator` `merge_operator` `compaction_filter` `collector` `listener` | code of the program's own |
+//! | `event` `shown` | what listeners are told, and how it is made of what the engine tells |
+//! | `database` `follower` `family` `snapshot` | open, close, remove; follow another process; column families; snapshots |
 //! | `write` `batch` `read` `iterator` `table_file` | what programs do with an open database |
-//! | `maintenance` `verify` `figures` `tables` | flushes, compactions, checkpoints, checks; what is told about a database |
+//! | `maintenance` `family_files` `verify` `repair` | flushes, compactions, checkpoints; families exported and imported; checks, repairs |
+//! | `figures` `family_figures` `tables` | what is told about a database |
 //! | `prepared` | two-phase commit of batches |
 //! | `transaction_options` `transaction` `transaction_reads` `transaction_writes` `transaction_two_phase` `locks` | transactions, and what they hold |
 //!
@@ -34,17 +36,24 @@ mod comparator;
 mod database;
 mod environment;
 mod error;
+mod event;
 mod family;
+mod family_figures;
+mod family_files;
 mod family_options;
 mod figures;
+mod follower;
 mod iterator;
 mod list;
+mod listener;
 mod locks;
 mod maintenance;
 mod merge_operator;
 mod options;
 mod prepared;
 mod read;
+mod repair;
+mod shown;
 mod slice;
 mod snapshot;
 mod table_file;

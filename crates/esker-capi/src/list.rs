@@ -1,6 +1,7 @@
 //! Lists that calls give: an array for C, and what its pointers point into.
 
 use std::mem::MaybeUninit;
+use std::path::PathBuf;
 
 use crate::boundary::release;
 use crate::slice::esker_slice;
@@ -24,6 +25,11 @@ impl<T, O> List<T, O> {
     }
 
     /// The array, and how many items it has.
+    pub fn parts(&self) -> (*const T, usize) {
+        (self.items.as_ptr(), self.items.len())
+    }
+
+    /// The array of a list that C gave; `count` is set to how many items it has.
     pub fn array(list: Option<&Self>, count: Option<&mut MaybeUninit<usize>>) -> *const T {
         let items = list.map_or(&[][..], |list| &list.items);
         if let Some(count) = count {
@@ -42,17 +48,37 @@ pub unsafe fn lend(bytes: &[u8]) -> esker_slice<'static> {
     esker_slice::new(unsafe { &*std::ptr::from_ref(bytes) })
 }
 
+/// Texts with slices of them, for a field of an item that points to several: both stay where they are when this is moved.
+pub struct Texts(List<esker_slice<'static>, Vec<Vec<u8>>>);
+
+impl Texts {
+    pub fn new(texts: impl Iterator<Item = Vec<u8>>) -> Self {
+        // SAFETY: each text is on the heap.
+        Self(unsafe {
+            List::new(texts.collect(), |texts: &Vec<Vec<u8>>| {
+                texts.iter().map(|text| lend(text)).collect()
+            })
+        })
+    }
+
+    /// Of paths.
+    pub fn of_paths(paths: &[PathBuf]) -> Self {
+        let bytes = |path: &PathBuf| path.as_os_str().as_encoded_bytes().to_vec();
+        Self::new(paths.iter().map(bytes))
+    }
+
+    /// The slices, and how many they are.
+    pub fn slices(&self) -> (*const esker_slice<'static>, usize) {
+        self.0.parts()
+    }
+}
+
 /// Names.
-pub struct esker_names(List<esker_slice<'static>, Vec<String>>);
+pub struct esker_names(Texts);
 
 impl esker_names {
     pub fn new(names: Vec<String>) -> Self {
-        // SAFETY: strings keep their bytes on the heap.
-        Self(unsafe {
-            List::new(names, |names| {
-                names.iter().map(|name| lend(name.as_bytes())).collect()
-            })
-        })
+        Self(Texts::new(names.into_iter().map(String::into_bytes)))
     }
 }
 
@@ -62,7 +88,7 @@ pub extern "C" fn esker_names_items(
     names: Option<&esker_names>,
     count: Option<&mut MaybeUninit<usize>>,
 ) -> *const esker_slice<'static> {
-    List::array(names.map(|names| &names.0), count)
+    List::array(names.map(|names| &names.0.0), count)
 }
 
 /// Frees a list of names.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use esker_txn::lock::{Deadlock, HeldLock, LockTarget, WaitingRequest};
 use esker_txn::{RunningTransaction, TransactionId};
 
-use crate::boundary::{given, made, release};
+use crate::boundary::{given, made, micros, release};
 use crate::database::{Layer, esker_db};
 use crate::error::esker_error;
 use crate::list::{List, lend};
@@ -51,10 +51,6 @@ unsafe fn target(target: &LockTarget, family: u32, mode: esker_lock_mode) -> esk
         mode,
         is_range,
     }
-}
-
-fn micros(time: Duration) -> u64 {
-    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
 }
 
 /// Numbers of transactions, as C has them.
@@ -319,7 +315,7 @@ pub extern "C" fn esker_db_running(
 ) -> Option<Box<esker_error>> {
     made(running, || {
         let all = match &given(db, "db")?.layer {
-            Layer::Plain => Vec::new(),
+            Layer::Plain | Layer::Following(_) => Vec::new(),
             Layer::Locking(db) => db.running(),
             Layer::Optimistic(db) => db.running(),
         };

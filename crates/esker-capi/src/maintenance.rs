@@ -91,6 +91,16 @@ pub extern "C" fn esker_db_resume_background_work(db: Option<&esker_db>) -> Opti
     })
 }
 
+/// Starts the background work of a database that was opened without it (`esker_options_set_background_work`); otherwise does nothing.
+#[must_use]
+#[unsafe(no_mangle)]
+pub extern "C" fn esker_db_start_background_work(db: Option<&esker_db>) -> Option<Box<esker_error>> {
+    answer(|| {
+        given(db, "db")?.db.start_background_work();
+        Ok(())
+    })
+}
+
 /// Sets the durability of writes that name none. Error: `ESKER_INVALID_ARGUMENT` for `ESKER_DURABILITY_DEFAULT` or an unknown number.
 #[must_use]
 #[unsafe(no_mangle)]

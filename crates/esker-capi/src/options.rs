@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::ffi::c_char;
+use std::sync::Arc;
 
 use ::esker_env::Env;
-use esker::{ColumnFamilyOptions, Opener, Options};
+use esker::{ColumnFamilyOptions, EventListener, Opener, Options};
 
 use crate::boundary::{answer, given, release};
 use crate::environment::esker_env;
@@ -18,7 +19,9 @@ pub struct esker_options {
     pub options: Options,
     families: BTreeMap<String, ColumnFamilyOptions>,
     create_missing: bool,
+    background_work_off: bool,
     env: Option<Env>,
+    pub listeners: Vec<Arc<dyn EventListener>>,
 }
 
 impl esker_options {
@@ -29,6 +32,12 @@ impl esker_options {
         }
         if self.create_missing {
             opener = opener.create_missing_column_families();
+        }
+        if self.background_work_off {
+            opener = opener.background_work_off();
+        }
+        for listener in &self.listeners {
+            opener = opener.listener(Arc::clone(listener));
         }
         opener.env(self.env())
     }
@@ -93,6 +102,16 @@ pub unsafe extern "C" fn esker_options_set_family(
 pub extern "C" fn esker_options_create_missing_families(options: Option<&mut esker_options>, create: bool) {
     if let Some(options) = options {
         options.create_missing = create;
+    }
+}
+
+/// Whether flushes and compactions start by themselves. Default: yes. Without it nothing moves before `esker_db_start_background_work`
+/// but what is asked for by name (`esker_db_flush`, `esker_db_compact_range`, ingestion, checkpoints, `esker_db_close`), and a write that needs a
+/// flush, as memory is full, fails with `ESKER_RETRY` and writes nothing; writes are not held back for the sake of compactions.
+#[unsafe(no_mangle)]
+pub extern "C" fn esker_options_set_background_work(options: Option<&mut esker_options>, on: bool) {
+    if let Some(options) = options {
+        options.background_work_off = !on;
     }
 }
 

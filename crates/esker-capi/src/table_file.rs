@@ -201,6 +201,16 @@ pub extern "C" fn esker_ingestion_set_move_files(ingestion: Option<&mut esker_in
     }
 }
 
+/// Whether the rows come in behind all that is there: of a key that has a value the row of the file is left out. As of one moment; what
+/// compactions have done makes no difference. Default: no. A row costs a look into filters and memtables, and a read if they don't
+/// deny its key. Refused (`ESKER_INVALID_ARGUMENT`, by `esker_db_ingest`) are files with deletes, and files that overlap.
+#[unsafe(no_mangle)]
+pub extern "C" fn esker_ingestion_set_behind(ingestion: Option<&mut esker_ingestion>, behind: bool) {
+    if let Some(ingestion) = ingestion {
+        ingestion.options.behind = behind;
+    }
+}
+
 /// What was ingested.
 #[repr(C)]
 pub struct esker_ingested {
@@ -210,9 +220,12 @@ pub struct esker_ingested {
     pub tables: u64,
     /// Bytes of them.
     pub bytes: u64,
+    /// Rows that were left out, as their keys had values; only behind what is there.
+    pub left_out: u64,
 }
 
-/// Makes the tables part of the database, all or none, newer than everything that was written before, durable when it returns.
+/// Makes the tables part of the database, all or none, newer than everything that was written before (or, with
+/// `esker_ingestion_set_behind`, older than all that is there), durable when it returns.
 /// `ingested` may be null.
 /// Errors: `ESKER_INVALID_ARGUMENT` (a file of another key order, that no table writer wrote, or with operands for a family that has
 /// no merge operator; no file), `ESKER_CORRUPTION`, `ESKER_IO`, `ESKER_NO_SPACE`; the database is then as it was.
@@ -232,6 +245,7 @@ pub extern "C" fn esker_db_ingest(
                 sequence: summary.sequence,
                 tables: summary.tables,
                 bytes: summary.bytes,
+                left_out: summary.left_out,
             },
         );
         Ok(())

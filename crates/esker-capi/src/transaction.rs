@@ -55,7 +55,7 @@ pub extern "C" fn esker_transaction_begin(
         let defaults = TransactionOptions::default();
         let options = options.map_or(&defaults, |options| &options.0);
         let inner = match &db.layer {
-            Layer::Plain => {
+            Layer::Plain | Layer::Following(_) => {
                 return Err(Error::invalid(
                     "the database was opened without transactions; esker_db_open_transactional opens it with them",
                 ));

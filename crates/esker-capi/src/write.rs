@@ -20,7 +20,7 @@ fn write_locked(db: &esker_db, mutation: Mutation<'_>, options: Option<&esker_wr
 /// Whether a write goes to the engine at once.
 #[inline]
 fn is_direct(db: &esker_db, options: Option<&esker_write_options>) -> bool {
-    matches!(db.layer, Layer::Plain) || options.is_some_and(|options| options.unlocked)
+    matches!(db.layer, Layer::Plain | Layer::Following(_)) || options.is_some_and(|options| options.unlocked)
 }
 
 /// Commits a batch and empties it.
@@ -30,7 +30,7 @@ pub fn commit(db: &esker_db, batch: &mut WriteBatch, options: Option<&esker_writ
         return db.db.write_with(batch, &write);
     }
     match &db.layer {
-        Layer::Plain => db.db.write_with(batch, &write),
+        Layer::Plain | Layer::Following(_) => db.db.write_with(batch, &write),
         Layer::Locking(db) => db.write(batch, &write),
         Layer::Optimistic(db) => db.write(batch, &write),
     }

@@ -78,7 +78,9 @@ fn everything() -> Vec<PathBuf> {
         "database",
         "reads",
         "hooks",
+        "listeners",
         "maintenance",
+        "files",
         "transactions",
     ];
     let path = |name| folder().join(format!("tests/c/{name}.c"));

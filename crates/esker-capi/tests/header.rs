@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 /// The sources, in the order in which the header has them.
-const SOURCES: [&str; 31] = [
+const SOURCES: [&str; 37] = [
     "error",
     "slice",
     "buffer",
@@ -19,7 +19,10 @@ const SOURCES: [&str; 31] = [
     "merge_operator",
     "compaction_filter",
     "collector",
+    "event",
+    "listener",
     "database",
+    "follower",
     "family",
     "snapshot",
     "call_options",
@@ -28,10 +31,13 @@ const SOURCES: [&str; 31] = [
     "read",
     "iterator",
     "maintenance",
+    "family_files",
     "table_file",
     "figures",
+    "family_figures",
     "tables",
     "verify",
+    "repair",
     "prepared",
     "transaction_options",
     "transaction",
@@ -42,7 +48,7 @@ const SOURCES: [&str; 31] = [
 ];
 
 /// Sources without anything for C.
-const WITHOUT: [&str; 3] = ["boundary", "lib", "text"];
+const WITHOUT: [&str; 4] = ["boundary", "lib", "shown", "text"];
 
 fn folder() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))

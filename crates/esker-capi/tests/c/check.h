@@ -75,12 +75,19 @@ static inline bool holds(const esker_db *db, const esker_family *family, const c
   return same;
 }
 
+/* A path below a folder. */
+static inline void join(char *path, size_t size, const char *dir, const char *name) {
+  CHECK((size_t)snprintf(path, size, "%s/%s", dir, name) < size);
+}
+
 void test_options(void);
 void test_database(void);
 void test_batches(void);
 void test_reads(void);
 void test_hooks(void);
+void test_listeners(const char *dir);
 void test_maintenance(const char *dir);
+void test_files(const char *dir);
 void test_tables(const char *dir);
 void test_prepared(const char *dir);
 void test_transactions(void);

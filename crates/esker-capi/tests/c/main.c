@@ -9,7 +9,9 @@ int main(int argc, char **argv) {
   test_batches();
   test_reads();
   test_hooks();
+  test_listeners(argv[1]);
   test_maintenance(argv[1]);
+  test_files(argv[1]);
   test_tables(argv[1]);
   test_prepared(argv[1]);
   test_transactions();

@@ -1,10 +1,6 @@
 /* Flushes, compactions, checkpoints, checks, figures; tables from outside; two-phase commit. */
 #include "check.h"
 
-static void join(char *path, size_t size, const char *dir, const char *name) {
-  CHECK((size_t)snprintf(path, size, "%s/%s", dir, name) < size);
-}
-
 typedef struct {
   char table[512];
   char damage[512];
