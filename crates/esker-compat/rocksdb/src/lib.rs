@@ -3,6 +3,7 @@
 //! | file | functions |
 //! |---|---|
 //! | `open` `unnamed` | open, close, destroy, repair |
+//! | `secondary` | databases that another process writes |
 //! | `families` | column families |
 //! | `write` `get` `iterator` | what programs do with an open database |
 //! | `batch` | `rocksdb_writebatch_*` |
@@ -33,6 +34,7 @@ mod open;
 mod options;
 mod property;
 mod read_options;
+mod secondary;
 mod settings;
 mod table;
 mod transform;

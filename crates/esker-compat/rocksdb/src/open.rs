@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use esker::inspect::{FamilyInfo, Inspector};
-use esker::{Db, ErrorKind, Opener, Options, RecoveryMode};
+use esker::{Db, ErrorKind, Follower, Opener, Options, RecoveryMode};
 use esker_compat::{Result, Status, bytes, folder, report, survive};
 
 use crate::cache::CacheState;
@@ -19,6 +19,8 @@ pub struct Database {
     pub db: Db,
     pub default: Handle,
     pub path: PathBuf,
+    /// Of a secondary instance.
+    pub follower: Option<Follower>,
     number: u64,
     caches: Vec<Arc<CacheState>>,
     /// Ids of the families that can't take merges, so that a batch with a merge for them is refused.
@@ -42,18 +44,20 @@ impl Database {
 }
 
 /// A family as the program names it.
-type Named<'a> = (String, &'a Settings);
+pub type Named<'a> = (String, &'a Settings);
 
-const DEFAULT: &str = "default";
+pub const DEFAULT: &str = "default";
 
 /// How a database is opened.
 #[derive(Clone, Copy, PartialEq)]
-enum Mode {
+pub enum Mode {
     ReadWrite,
     ReadOnly,
+    /// Beside the process that writes.
+    Secondary,
 }
 
-fn open(
+pub fn open(
     settings: &Settings,
     path: PathBuf,
     families: &[Named<'_>],
@@ -71,7 +75,7 @@ fn open(
             .map(|(_, settings)| *settings),
     );
     let mut database_options = options::database(settings, &all)?;
-    if mode == Mode::ReadOnly {
+    if mode != Mode::ReadWrite {
         database_options.read_only = true;
         database_options.create_if_missing = false;
         database_options.error_if_exists = false;
@@ -83,16 +87,20 @@ fn open(
     }
     match mode {
         Mode::ReadWrite => opener = opener.create_missing_column_families(),
-        Mode::ReadOnly => {
+        Mode::ReadOnly | Mode::Secondary => {
             let orders: Vec<_> = all.iter().map(|settings| settings.key_order()).collect();
             for info in unnamed(&path, families) {
                 opener = opener.column_family(&info.name, unnamed::settings(&info, &orders));
             }
         }
     }
-    let db = opener
-        .open(&path)
-        .map_err(|error| worded(error, &path, &database_options))?;
+    let opened = match mode {
+        Mode::Secondary => opener
+            .follow(&path)
+            .map(|follower| (follower.db().clone(), Some(follower))),
+        _ => opener.open(&path).map(|db| (db, None)),
+    };
+    let (db, follower) = opened.map_err(|error| worded(error, &path, &database_options))?;
     let mut handles = Vec::with_capacity(families.len());
     for (name, settings) in families {
         handles.push(Handle::new(db.column_family(name)?, settings));
@@ -113,6 +121,7 @@ fn open(
         db,
         default,
         path,
+        follower,
         number,
         caches,
         mergeless: Mutex::default(),
@@ -190,7 +199,7 @@ pub fn missing(status: Status, path: &Path) -> Status {
 
 /// # Safety
 /// The contract: `count` names, options and slots for handles.
-unsafe fn open_families(
+pub unsafe fn open_families(
     settings: *const Settings,
     name: *const c_char,
     count: c_int,

@@ -530,6 +530,72 @@ static void families(const char *folder, rocksdb_options_t *options) {
   check("destroy");
 }
 
+/* A database that is written is read beside it. */
+static void secondaries(const char *folder) {
+  char path[4096], own[4096];
+  snprintf(path, sizeof path, "%s/primary", folder);
+  snprintf(own, sizeof own, "%s/secondary", folder);
+  rocksdb_options_t *options = rocksdb_options_create();
+  rocksdb_t *secondary = rocksdb_open_as_secondary(options, path, own, &error);
+  printf("secondary of nothing: %d\n", secondary != NULL);
+  check("secondary of nothing");
+  rocksdb_options_set_create_if_missing(options, 1);
+  rocksdb_t *db = rocksdb_open(options, path, &error);
+  check("open");
+  put(db, "a", "1");
+  secondary = rocksdb_open_as_secondary(options, path, own, &error);
+  check("secondary");
+  get(secondary, reads, "a");
+  put(db, "a", "2");
+  put(db, "b", "2");
+  get(secondary, reads, "b");
+  rocksdb_try_catch_up_with_primary(secondary, &error);
+  check("catch up");
+  get(secondary, reads, "a");
+  scan("secondary", rocksdb_create_iterator(secondary, reads));
+  rocksdb_flushoptions_t *flush = rocksdb_flushoptions_create();
+  rocksdb_flush(db, flush, &error);
+  check("flush");
+  rocksdb_flushoptions_destroy(flush);
+  rocksdb_compact_range(db, NULL, 0, NULL, 0);
+  put(db, "b", "3");
+  rocksdb_try_catch_up_with_primary(secondary, &error);
+  check("catch up with tables");
+  scan("secondary", rocksdb_create_iterator(secondary, reads));
+  rocksdb_put(secondary, plain, "x", 1, "y", 1, &error);
+  check("put into a secondary");
+  rocksdb_try_catch_up_with_primary(db, &error);
+  check("catch up of a primary");
+  rocksdb_close(secondary);
+
+  rocksdb_column_family_handle_t *one = rocksdb_create_column_family(db, options, "one", &error);
+  rocksdb_column_family_handle_t *two = rocksdb_create_column_family(db, options, "two", &error);
+  check("families");
+  rocksdb_put_cf(db, plain, one, "k", 1, "v", 1, &error);
+  check("put");
+  const char *names[] = {"default", "one", "absent"};
+  const rocksdb_options_t *all[] = {options, options, options};
+  rocksdb_column_family_handle_t *handles[3];
+  secondary = rocksdb_open_as_secondary_column_families(options, path, own, 3, names, all, handles, &error);
+  printf("secondary with an absent family: %d\n", secondary != NULL);
+  check("secondary with an absent family");
+  secondary = rocksdb_open_as_secondary_column_families(options, path, own, 2, names, all, handles, &error);
+  check("secondary with families");
+  get_cf(secondary, handles[1], "k");
+  rocksdb_put_cf(db, plain, one, "k", 1, "w", 1, &error);
+  rocksdb_put_cf(db, plain, two, "k", 1, "w", 1, &error);
+  rocksdb_column_family_handle_destroy(one);
+  rocksdb_column_family_handle_destroy(two);
+  rocksdb_close(db);
+  rocksdb_try_catch_up_with_primary(secondary, &error);
+  check("catch up with families");
+  get_cf(secondary, handles[1], "k");
+  rocksdb_column_family_handle_destroy(handles[0]);
+  rocksdb_column_family_handle_destroy(handles[1]);
+  rocksdb_close(secondary);
+  rocksdb_options_destroy(options);
+}
+
 static void orders(const char *folder) {
   static int one = 1, ten = 10;
   rocksdb_comparator_t *comparator = rocksdb_comparator_create(&one, count_destroyed, reversed, reversed_name);
@@ -736,6 +802,7 @@ int main(int count, char **arguments) {
   rocksdb_column_family_handle_destroy(family);
   rocksdb_close(db);
   families(folder, options);
+  secondaries(folder);
   orders(folder);
   prefixes(folder);
   sums(folder);

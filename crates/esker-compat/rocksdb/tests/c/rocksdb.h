@@ -373,6 +373,9 @@ void rocksdb_multi_get_cf(rocksdb_t*, const rocksdb_readoptions_t*,
 rocksdb_t* rocksdb_open(const rocksdb_options_t*, const char*, char**);
 rocksdb_t* rocksdb_open_column_families(const rocksdb_options_t*, const char*, int, const char* const*,
     const rocksdb_options_t* const*, rocksdb_column_family_handle_t**, char**);
+rocksdb_t* rocksdb_open_as_secondary(const rocksdb_options_t*, const char*, const char*, char**);
+rocksdb_t* rocksdb_open_as_secondary_column_families(const rocksdb_options_t*, const char*, const char*, int,
+    const char* const*, const rocksdb_options_t* const*, rocksdb_column_family_handle_t**, char**);
 rocksdb_t* rocksdb_open_for_read_only(const rocksdb_options_t*, const char*, unsigned char, char**);
 rocksdb_t* rocksdb_open_for_read_only_column_families(const rocksdb_options_t*, const char*, int,
     const char* const*, const rocksdb_options_t* const*, rocksdb_column_family_handle_t**, unsigned char,
@@ -852,6 +855,7 @@ rocksdb_slicetransform_t* rocksdb_slicetransform_create_noop(void);
 void rocksdb_slicetransform_destroy(rocksdb_slicetransform_t*);
 uint64_t rocksdb_snapshot_get_sequence_number(const rocksdb_snapshot_t*);
 rocksdb_universal_compaction_options_t* rocksdb_universal_compaction_options_create(void);
+void rocksdb_try_catch_up_with_primary(rocksdb_t*, char**);
 void rocksdb_universal_compaction_options_destroy(rocksdb_universal_compaction_options_t*);
 
     unsigned char rocksdb_universal_compaction_options_get_allow_trivial_move(rocksdb_universal_compaction_options_t*);
