@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand, ValueEnum};
 
 use crate::bytes::Form;
+pub use crate::family_args::{CreateFamily, Families, Order};
 
 /// Read, write, inspect and verify Esker databases.
 #[derive(Debug, Parser)]
@@ -20,8 +21,8 @@ Keys and values are shown with printable ASCII as it is, a backslash as \\\\, an
 \\xNN. They are typed the same way, so what one command prints another one takes. --hex uses two
 hexadecimal digits for each byte instead. A key that begins with '-' goes behind '--'.
 
-get, scan, stats, dump and verify take no lock and change nothing: they work beside a process that has
-the database open. All others need it for themselves.
+get, scan, follow, stats, dump and verify take no lock and change nothing: they work beside a process
+that has the database open. All others need it for themselves.
 
 Examples:
   esker put --create --db /data/users alice 'Alice Liddell'
@@ -137,6 +138,23 @@ Examples:
   esker scan --count
   esker scan --json | jq -r .value")]
     Scan(Scan),
+    /// Read a database while another process writes it: a line of the standard input is a get, a scan or a catch-up
+    #[command(after_long_help = "\
+Lines:
+  get KEY                   as the command of that name, with its options
+  scan [OPTIONS]            the same
+  catch-up                  move on to all that was committed until now, and print the last sequence number
+  help                      say that
+
+All reads between two catch-ups show the database as it was at one moment. With --catch-up each read
+is of now. Words are parted by spaces; a space in a key is \\x20. A line that fails is told of on stderr,
+and the next one is read; the exit code is that of the first that failed.
+
+Examples:
+  esker follow                                           # a line at a time; Ctrl-D ends it
+  printf 'get alice\nget bob\n' | esker follow           # both as of the same moment
+  while sleep 1; do echo 'scan --count'; done | esker follow --catch-up")]
+    Follow(Follow),
     /// Describe the database: column families, levels, sizes, log
     #[command(after_long_help = "\
 Examples:
@@ -264,7 +282,7 @@ pub struct Get {
     /// The key
     pub key: OsString,
     /// Print the value byte for byte, without a line's end
-    #[arg(long, conflicts_with = "json")]
+    #[arg(long)]
     pub raw: bool,
 }
 
@@ -356,6 +374,13 @@ pub struct Scan {
     /// Only the number of keys
     #[arg(long, conflicts_with = "keys_only")]
     pub count: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub struct Follow {
+    /// Catch up with the process that writes before every read
+    #[arg(long)]
+    pub catch_up: bool,
 }
 
 #[derive(Debug, Subcommand)]
@@ -454,43 +479,6 @@ pub struct Ingest {
     /// Leave out the rows of keys that have a value
     #[arg(long)]
     pub behind: bool,
-}
-
-#[derive(Debug, Subcommand)]
-pub enum Families {
-    /// All column families
-    List,
-    /// Make a column family
-    Create(CreateFamily),
-    /// Drop a column family and all its data
-    Drop {
-        /// Its name
-        name: String,
-    },
-}
-
-#[derive(Debug, clap::Args)]
-pub struct CreateFamily {
-    /// Its name
-    pub name: String,
-    /// How operands of 'merge' become values
-    #[arg(long, value_enum, value_name = "OPERATOR")]
-    pub merge_operator: Option<Operator>,
-    /// The order of keys
-    #[arg(long, value_enum, value_name = "ORDER", default_value = "bytewise")]
-    pub order: Order,
-    /// A setting (docs/tuning.md lists them); can be given several times
-    #[arg(long = "set", value_name = "NAME=VALUE")]
-    pub settings: Vec<String>,
-}
-
-/// The orders of keys that come with the engine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Order {
-    /// By bytes, ascending
-    Bytewise,
-    /// By bytes, descending
-    ReverseBytewise,
 }
 
 #[cfg(test)]

@@ -1,13 +1,13 @@
 //! Opens a database as it was left: every column family with the settings, key order and merge operator that are
 //! stored with it, so that looking at a database, or writing a key to it, never changes how it is tuned.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use esker::inspect::{FamilyInfo, Inspector, builtin_key_order, builtin_merge_operator};
 use esker::{
-    AppendOperator, ColumnFamily, ColumnFamilyOptions, Db, Error, ErrorKind, MergeOperator, Opener, Options,
-    U64AddOperator,
+    AppendOperator, ColumnFamily, ColumnFamilyOptions, Db, Error, ErrorKind, Follower, MergeOperator, Opener,
+    Options, U64AddOperator,
 };
 
 use crate::args::{Common, Operator};
@@ -42,13 +42,25 @@ pub fn folder(common: &Common) -> Result<PathBuf> {
 /// Opens the database. `operator` becomes the merge operator of the column family in `common` if that has none.
 pub fn open(common: &Common, access: Access, operator: Option<Operator>) -> Result<Db> {
     let dir = folder(common)?;
+    let db = opener(common, &dir, access, operator)?.open(&dir)?;
+    warn_of_damage(&db, access);
+    Ok(db)
+}
+
+/// Opens the database to be read while another process writes it.
+pub fn follow(common: &Common) -> Result<Follower> {
+    let dir = folder(common)?;
+    Ok(opener(common, &dir, Access::Read, None)?.follow(&dir)?)
+}
+
+fn opener(common: &Common, dir: &Path, access: Access, operator: Option<Operator>) -> Result<Opener> {
     let options = Options {
         create_if_missing: access == Access::Create,
         read_only: access == Access::Read,
         ..Options::default()
     };
     let mut opener = Opener::new(options);
-    match Inspector::new(&dir).describe() {
+    match Inspector::new(dir).describe() {
         Ok(info) => {
             for family in &info.families {
                 let mut settings = settings(family, access)?;
@@ -63,9 +75,7 @@ pub fn open(common: &Common, access: Access, operator: Option<Operator>) -> Resu
         Err(error) if error.kind() == ErrorKind::NotFound && access == Access::Create => {}
         Err(error) => return Err(error.into()),
     }
-    let db = opener.open(&dir)?;
-    warn_of_damage(&db, access);
-    Ok(db)
+    Ok(opener)
 }
 
 /// The column family that was asked for.

@@ -2,7 +2,7 @@
 //!
 //! | file | what it does |
 //! |---|---|
-//! | `args` | every command and option, with their help |
+//! | `args` `family_args` | every command and option, with their help |
 //! | `bytes` | keys and values as text: escapes, hex, numbers |
 //! | `database` | opens a database as it was left, for reading or for writing |
 //! | `failure` | what went wrong, where, what to do next, and the exit code |
@@ -14,6 +14,7 @@ mod bytes;
 mod commands;
 mod database;
 mod failure;
+mod family_args;
 mod output;
 
 use std::io::Write;

@@ -2,15 +2,35 @@
 
 use std::io::Write;
 
+use esker::PinnedValue;
+
 use crate::args::{Common, Get};
 use crate::database::reading;
-use crate::failure::{EXIT_NOT_FOUND, EXIT_OK, Result};
+use crate::failure::{EXIT_NOT_FOUND, EXIT_OK, Failure, Result};
 use crate::output::Output;
 
 pub fn run(common: &Common, get: &Get, output: &mut Output) -> Result<u8> {
+    show(common, get, output, |key| {
+        reading(common, |db, family| Ok(db.get_cf(family, key)?))
+    })
+}
+
+/// Prints what `read` finds.
+pub fn show(
+    common: &Common,
+    get: &Get,
+    output: &mut Output,
+    read: impl FnOnce(&[u8]) -> Result<Option<PinnedValue>>,
+) -> Result<u8> {
+    if get.raw && output.json {
+        return Err(Failure::usage(
+            "--raw and --json exclude each other",
+            "leave one out",
+        ));
+    }
     let (keys, values) = (common.keys(), common.values());
     let key = keys.parse("KEY", &get.key)?;
-    let value = reading(common, |db, family| Ok(db.get_cf(family, &key)?))?;
+    let value = read(&key)?;
     if output.json {
         write!(output, "{{\"found\":{},\"key\":", value.is_some())?;
         keys.write_json(output, &key)?;

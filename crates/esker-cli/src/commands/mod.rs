@@ -5,6 +5,7 @@ mod compact;
 mod dump;
 mod export;
 mod families;
+mod follow;
 mod get;
 mod import;
 mod ingest;
@@ -28,6 +29,7 @@ pub fn run(args: &Args, output: &mut Output) -> Result<u8> {
         Command::Merge(merge) => write::merge(common, merge, output),
         Command::Get(get) => get::run(common, get, output),
         Command::Scan(scan) => scan::run(common, scan, output),
+        Command::Follow(follow) => follow::run(common, follow, output),
         Command::Stats(stats) => stats::run(common, stats, output),
         Command::Dump(dump) => dump::run(common, dump, output),
         Command::Verify(verify) => verify::run(common, verify, output),

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use esker::{Iter, KeyOrder, ReadOptions};
+use esker::{Db, Iter, KeyOrder, ReadOptions};
 
 use crate::args::{Common, Scan};
 use crate::database::{Access, family, open};
@@ -10,6 +10,16 @@ use crate::failure::{EXIT_OK, Result};
 use crate::output::Output;
 
 pub fn run(common: &Common, scan: &Scan, output: &mut Output) -> Result<u8> {
+    print(common, scan, output, || open(common, Access::Read, None))
+}
+
+/// Prints the rows of the database that `open` gives, once it is clear which.
+pub fn print(
+    common: &Common,
+    scan: &Scan,
+    output: &mut Output,
+    open: impl FnOnce() -> Result<Db>,
+) -> Result<u8> {
     let parse = |what: &str, key: &Option<std::ffi::OsString>| {
         key.as_ref().map(|key| common.keys().parse(what, key)).transpose()
     };
@@ -18,7 +28,7 @@ pub fn run(common: &Common, scan: &Scan, output: &mut Output) -> Result<u8> {
         to: parse("--to", &scan.to)?,
         prefix: parse("--prefix", &scan.prefix)?.unwrap_or_default(),
     };
-    let db = open(common, Access::Read, None)?;
+    let db = open()?;
     let family = family(&db, common)?;
     let (lower_bound, upper_bound) = bounds.of_iterator(&family.options().key_order);
     let options = ReadOptions {
