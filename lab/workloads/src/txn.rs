@@ -1,7 +1,7 @@
 //! Transactions: what a commit costs, and what others at the same rows cost it.
 //!
 //! Each test gets a fresh folder, loaded and opened again as in the flash report. All rows fit into memory, so that it is
-//! transactions that are measured. Time-bounded, after a warm-up of a fifth of the time.
+//! transactions that are measured: every row is read once before them. Time-bounded, after a warm-up of a fifth of the time.
 //!
 //! **An operation is a committed transaction.** One that lost against others (a conflict, a deadlock, a lock that did not come
 //! free in time) is rolled back and run again at once with the same rows; its time counts, up to the commit.

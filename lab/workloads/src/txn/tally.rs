@@ -15,6 +15,9 @@ use crate::runner::{READ_BLOCK_BYTES, Runner, Stream};
 /// More operations than fit into any time.
 const UNBOUNDED: u64 = u64::MAX / 4096;
 
+/// Threads that read all rows before anything is measured.
+const READERS: u64 = 4;
+
 /// What a test's transactions are.
 pub(super) struct Shape {
     /// How each begins.
@@ -109,6 +112,36 @@ fn phase(
     )
 }
 
+/// Reads every row once, in key order, so that what is measured begins with all rows in memory, whatever the engine's way of
+/// keeping them there.
+fn read_all(runner: &Runner<'_>, database: &dyn Database) -> Result<()> {
+    let rows = runner.spec.rows;
+    let rows_a_thread = rows.div_ceil(READERS);
+    let read = measure::run(
+        runner.context,
+        "reading all rows",
+        runner.bounds(rows_a_thread, f64::INFINITY),
+        READERS as usize,
+        &|thread, pacer| {
+            let mut client = runner.client(database)?;
+            let first = thread as u64 * rows_a_thread;
+            while let Some(i) = pacer.next() {
+                let row = first + i;
+                if row < rows && client.read(row)? != Some(0) {
+                    return Err(Error::wrong(format!("row {row} is not as it was loaded")));
+                }
+                pacer.done();
+            }
+            Ok(())
+        },
+        None,
+    )?;
+    match read.stopped {
+        true => Err(Error::new(Kind::Stopped, "stopped while reading all rows")),
+        false => Ok(()),
+    }
+}
+
 /// Warms up, measures, settles, and checks that all updates that were committed are there, and no others.
 pub(super) fn measure(runner: &mut Runner<'_>, shape: &Shape, body: Body<'_>) -> Result<()> {
     let opened = runner.loaded_for_transactions(Profile::Mixed, READ_BLOCK_BYTES)?;
@@ -117,6 +150,7 @@ pub(super) fn measure(runner: &mut Runner<'_>, shape: &Shape, body: Body<'_>) ->
     runner.row.plain_workload = shape.plain_workload.to_owned();
     let (tally, seconds) = (Tally::default(), runner.spec.seconds);
     let what = (shape, body, &tally);
+    read_all(runner, database)?;
     let warmup = ("warming up", seconds / 5.0);
     if phase(runner, database, warmup, Stream::Warmup, what)?.stopped {
         // Threads that start now could do some work before they see it.
