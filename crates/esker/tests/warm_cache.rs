@@ -266,6 +266,51 @@ fn a_flush_warms_pointers_and_not_values() {
     assert_eq!(warmed(&inline), 0, "half of every row stays in the table");
 }
 
+/// Rows of `keys` are read, written again and flushed; how many blocks that put into the cache.
+fn warmed_by_rewrite(db: &Db, keys: impl Iterator<Item = u32> + Clone, reads: bool) -> u64 {
+    let before = warmed(db);
+    for i in keys.clone().filter(|_| reads) {
+        assert!(db.get(&key(i)).unwrap().is_some());
+    }
+    write(db, keys, 1, 60);
+    warmed(db) - before
+}
+
+#[test]
+fn a_flush_warms_rows_that_are_read_as_often_as_written_while_there_is_room() {
+    let db = open(family());
+    write(&db, 0..ROWS, 0, 60);
+    let even = (0..ROWS).step_by(2);
+    assert!(warmed_by_rewrite(&db, even.clone(), true) > 0);
+    // The old rows come in once; those that were rewritten are there.
+    check(&db, 0..ROWS, 60);
+    assert_eq!(misses(&db, 0..ROWS, 60), 0);
+    // What was read before the last flush is no reason for another one.
+    db.put(&key(0), &value(0, 1, 60)).unwrap();
+    db.flush().unwrap();
+    assert_eq!(warmed_by_rewrite(&db, even.clone(), false), 0, "nobody reads");
+    // Of 12 MB of rows a third at most fits.
+    let db = Opener::new(Options {
+        memory_budget_bytes: 4 << 20,
+        memtables_bytes_max: 1 << 20,
+        default_column_family: family(),
+        ..Options::default()
+    })
+    .env(simulated().0)
+    .open(Path::new("small"))
+    .unwrap();
+    write(&db, 0..ROWS, 0, 600);
+    for i in 0..ROWS {
+        assert!(db.get(&key(i)).unwrap().is_some());
+    }
+    let full = cache_bytes(&db);
+    assert_eq!(
+        warmed_by_rewrite(&db, 0..2_000, true),
+        0,
+        "no room: {full} bytes are held"
+    );
+}
+
 /// A job that fails leaves nothing in the cache, and its numbers to no other file.
 #[test]
 fn after_a_failed_compaction_the_next_is_read_right() {

@@ -248,6 +248,11 @@ impl BlockCache {
         self.blocks.weight()
     }
 
+    /// Bytes that it could hold beside what it holds.
+    pub fn free_bytes(&self) -> u64 {
+        self.capacity().saturating_sub(self.used_bytes())
+    }
+
     /// Blocks held now.
     pub fn len(&self) -> usize {
         self.blocks.len()

@@ -247,7 +247,7 @@ impl Core {
             ..self.output_context(&pinned.family, &pinned.options, 0, None)
         };
         // The copy has no snapshots.
-        flush::run(&tables, Vec::new(), &output)
+        flush::run(&tables, Vec::new(), &output, false)
     }
 }
 

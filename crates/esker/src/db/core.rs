@@ -97,6 +97,8 @@ pub(super) struct Core {
     pub arena_pool: Arc<MemtableArenaPool>,
     pub snapshots: Arc<SnapshotList>,
     pub metrics: Arc<Metrics>,
+    /// How many point reads there were when the last flush began.
+    pub gets_at_flush: AtomicU64,
     /// What listeners are told.
     pub events: Arc<Events>,
     /// How writers are let in: `WriteStall as u8`; changed under the token.

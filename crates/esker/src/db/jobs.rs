@@ -94,7 +94,8 @@ impl Core {
         let options = family.options();
         let mut output = self.output_context(family, &options, 0, None);
         output.family.log_number = log_number_after(family, sealed);
-        let written = flush::run(&tables, self.snapshots.sequences(), &output)?;
+        let read_back = self.is_read_back(&tables);
+        let written = flush::run(&tables, self.snapshots.sequences(), &output, read_back)?;
         let mut edit = VersionEdit::of(family.id);
         written.add_to(&mut edit, 0);
         self.open_ahead(family, &edit);
@@ -121,6 +122,19 @@ impl Core {
         self.update_pressure(family);
         self.share_memory();
         Ok(())
+    }
+
+    /// Whether rows that are flushed enter the block cache: since the last flush there was a get for every second one at least,
+    /// and nothing has to leave for them.
+    fn is_read_back(&self, memtables: &[Arc<Memtable>]) -> bool {
+        let gets = self.metrics.gets.get();
+        let before = self.gets_at_flush.swap(gets, Ordering::Relaxed);
+        let rows: u64 = memtables.iter().map(|memtable| memtable.entries()).sum();
+        let bytes: u64 = memtables
+            .iter()
+            .map(|memtable| memtable.used_bytes() as u64)
+            .sum();
+        gets.saturating_sub(before) >= rows / 2 && bytes <= self.tables.block_cache().free_bytes()
     }
 
     /// Picks and runs a compaction of the family that needs it most.

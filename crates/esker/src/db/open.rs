@@ -416,6 +416,7 @@ fn assemble(parts: Parts) -> Result<Core> {
         arena_pool,
         snapshots: Arc::new(SnapshotList::default()),
         metrics,
+        gets_at_flush: AtomicU64::new(0),
         admission: Admission::default(),
         throttle: Throttle::new(options.background_bytes_per_second),
         health: Health::new(Arc::clone(&events)),

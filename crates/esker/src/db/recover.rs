@@ -327,7 +327,7 @@ impl Replay<'_> {
             cache: None,
             metrics: context.metrics,
         };
-        let written = flush::run(&[table], Vec::new(), &output)?;
+        let written = flush::run(&[table], Vec::new(), &output, false)?;
         self.recovered.files.entry(family).or_default().append(written);
         Ok(())
     }

@@ -15,11 +15,12 @@ use crate::sstable::WriteTimes;
 /// Writes sealed memtables of one family, newest first, into one table and, if there are large
 /// values, a blob file. Versions that no snapshot sees are dropped
 /// on the way. `snapshots` are those that were alive after the memtables were sealed. Gives no file if nothing is
-/// left.
+/// left. `read_back` says that readers will want the rows, and that the cache has room for them.
 pub fn run(
     memtables: &[Arc<Memtable>],
     snapshots: Vec<Sequence>,
     output: &OutputContext<'_>,
+    read_back: bool,
 ) -> Result<Written> {
     let order = output.options.key_order.clone();
     for memtable in memtables {
@@ -48,7 +49,7 @@ pub fn run(
     let mut outputs =
         Outputs::new(output, Arc::new(carried)).with_write_times(write_times(memtables, output));
     while rows.advance()? {
-        outputs.add(rows.key(), rows.value(), RowSource::Memtable)?;
+        outputs.add(rows.key(), rows.value(), RowSource::Memtable { read_back })?;
     }
     let dropped = rows.dropped();
     output.metrics.rows_filtered.add(dropped.removed);

@@ -32,7 +32,10 @@ const SEPARATED_RATIO: i64 = 4;
 pub enum RowSource {
     /// A memtable. The row is new. Where its value is large and leaves for a blob file, what stays is small and the way
     /// to all of it; other new rows would drive out of the cache what readers use.
-    Memtable,
+    Memtable {
+        /// Whether readers will want it all the same, and nothing has to leave the cache for it.
+        read_back: bool,
+    },
     /// A block of a table. Its heat is inherited.
     Block {
         /// Whether readers have the block in memory.
@@ -46,7 +49,8 @@ impl RowSource {
     #[inline]
     fn heat(self, bytes: usize, bytes_in_table: usize) -> i64 {
         match self {
-            Self::Memtable => bytes as i64 - SEPARATED_RATIO * bytes_in_table as i64,
+            Self::Memtable { read_back: true } => 1,
+            Self::Memtable { read_back: false } => bytes as i64 - SEPARATED_RATIO * bytes_in_table as i64,
             Self::Block { cached: true } => 1,
             Self::Block { cached: false } => -1,
         }

@@ -124,7 +124,7 @@ impl Model {
             cache: None,
             metrics: &self.metrics,
         };
-        let mut files = flush::run(memtables, snapshots, &context).expect("a table");
+        let mut files = flush::run(memtables, snapshots, &context, false).expect("a table");
         files.tables.pop().expect("rows were left")
     }
 
