@@ -3,12 +3,12 @@
 // Engines of this test fail after a while, told by a counter; the harness around them is made of threads.
 #![allow(clippy::disallowed_methods, clippy::unwrap_used)]
 
-use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+mod broken;
 
-use esker_lab_core::engine::{
-    Compression, Database, Durability, Engine, OpenSettings, Session, Start, Variant,
-};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use broken::{Broken, BrokenDatabase};
+use esker_lab_core::engine::{Compression, Durability, Engine, Session, Start};
 use esker_lab_core::error::Kind;
 use esker_lab_core::schema::Row;
 use esker_lab_core::{Error, Result};
@@ -238,86 +238,23 @@ enum Fault {
     RefusesKeysOtherThan(usize),
 }
 
-struct Broken(Fault);
-
-struct BrokenDatabase {
-    inner: Box<dyn Database>,
-    fault: Fault,
-    calls: AtomicU64,
-}
-
 struct BrokenSession<'a> {
     inner: Box<dyn Session + 'a>,
-    database: &'a BrokenDatabase,
+    database: &'a BrokenDatabase<Fault>,
 }
 
-const VARIANTS: &[Variant] = &[Variant {
-    name: "default",
-    about: "broken",
-    default: true,
-    control: None,
-}];
-
-impl Engine for Broken {
-    fn name(&self) -> &'static str {
-        "broken"
-    }
-
-    fn variants(&self) -> &'static [Variant] {
-        VARIANTS
-    }
-
-    fn version(&self) -> Result<String> {
-        Ok("0".into())
-    }
-
-    fn open(&self, dir: &Path, variant: &str, settings: &OpenSettings) -> Result<Box<dyn Database>> {
-        let inner = Memory.open(dir, variant, settings)?;
-        Ok(Box::new(BrokenDatabase {
-            inner,
-            fault: self.0,
-            calls: AtomicU64::new(0),
-        }))
-    }
-}
-
-impl Database for BrokenDatabase {
-    fn session(&self) -> Result<Box<dyn Session + '_>> {
-        Ok(Box::new(BrokenSession {
-            inner: self.inner.session()?,
-            database: self,
-        }))
-    }
-
-    fn flush(&self) -> Result<()> {
-        self.inner.flush()
-    }
-
-    fn compact_all(&self) -> Result<()> {
-        self.inner.compact_all()
-    }
-
-    fn is_idle(&self) -> Result<bool> {
-        self.inner.is_idle()
-    }
-
-    fn stats(&self) -> String {
-        self.inner.stats()
-    }
-
-    fn applied(&self) -> Vec<(String, String)> {
-        self.inner.applied()
-    }
-
-    fn close(self: Box<Self>) -> Result<()> {
-        self.inner.close()
+impl broken::Fault for Fault {
+    fn session<'a>(
+        database: &'a BrokenDatabase<Self>,
+        inner: Box<dyn Session + 'a>,
+    ) -> Box<dyn Session + 'a> {
+        Box::new(BrokenSession { inner, database })
     }
 }
 
 impl BrokenSession<'_> {
-    /// Whether `fault` strikes now: every fifth call.
     fn strikes(&self, fault: Fault) -> bool {
-        self.database.fault == fault && self.database.calls.fetch_add(1, Ordering::Relaxed) % 5 == 4
+        self.database.strikes(fault)
     }
 
     fn check_length(&self, key: &[u8]) -> Result<()> {

@@ -3,16 +3,16 @@
 // Engines of this test fail after a while, told by a counter; the harness around them is made of threads.
 #![allow(clippy::disallowed_methods, clippy::unwrap_used)]
 
-use std::collections::HashMap;
-use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+mod broken;
 
-use esker_lab_core::engine::{
-    Compression, Database, Durability, Engine, OpenSettings, Session, Start, Variant,
-};
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use broken::{Broken, BrokenDatabase};
+use esker_lab_core::engine::{Compression, Durability, Engine, Profile, Session, Start};
 use esker_lab_core::error::Kind;
 use esker_lab_core::schema::Row;
-use esker_lab_core::transaction::{Begin, Control, TransactionSession};
+use esker_lab_core::transaction::{Begin, TransactionSession};
 use esker_lab_core::{Error, Result};
 use esker_lab_engines::{esker::Esker, memory::Memory, null::Null};
 use esker_lab_workloads::{Context, Spec, Suite, suite};
@@ -199,102 +199,37 @@ enum Fault {
     Loses(Kind),
 }
 
-struct Broken(Fault);
-
-struct BrokenDatabase {
-    inner: Box<dyn Database>,
-    fault: Fault,
-    calls: AtomicU64,
-}
-
-const VARIANTS: &[Variant] = &[Variant {
-    name: "locks",
-    about: "broken",
-    default: true,
-    control: Some(Control::Locks),
-}];
-
-impl Engine for Broken {
-    fn name(&self) -> &'static str {
-        "broken"
-    }
-
-    fn variants(&self) -> &'static [Variant] {
-        VARIANTS
-    }
-
-    fn version(&self) -> Result<String> {
-        Ok("0".into())
-    }
-
-    fn open(&self, dir: &Path, variant: &str, settings: &OpenSettings) -> Result<Box<dyn Database>> {
-        let inner = Memory.open(dir, variant, settings)?;
-        // The load of all tests is whole.
-        let fault = match self.0 {
-            Fault::LosesPuts if settings.profile == esker_lab_core::engine::Profile::BulkSequential => {
-                Fault::Loses(Kind::Conflict)
-            }
+impl broken::Fault for Fault {
+    fn in_profile(self, profile: Profile) -> Self {
+        match self {
+            // The load of all tests is whole.
+            Fault::LosesPuts if profile == Profile::BulkSequential => Fault::Loses(Kind::Conflict),
             fault => fault,
-        };
-        Ok(Box::new(BrokenDatabase {
-            inner,
-            fault,
-            calls: AtomicU64::new(0),
-        }))
-    }
-}
-
-impl BrokenDatabase {
-    /// Whether `fault` strikes now: every fifth call.
-    fn strikes(&self, fault: Fault) -> bool {
-        self.fault == fault && self.calls.fetch_add(1, Ordering::Relaxed) % 5 == 4
-    }
-}
-
-impl Database for BrokenDatabase {
-    fn session(&self) -> Result<Box<dyn Session + '_>> {
-        Ok(Box::new(BrokenSession {
-            inner: self.inner.session()?,
-            database: self,
-        }))
+        }
     }
 
-    fn transactions(&self) -> Result<Box<dyn TransactionSession + '_>> {
+    fn session<'a>(
+        database: &'a BrokenDatabase<Self>,
+        inner: Box<dyn Session + 'a>,
+    ) -> Box<dyn Session + 'a> {
+        Box::new(BrokenSession { inner, database })
+    }
+
+    fn transactions<'a>(
+        database: &'a BrokenDatabase<Self>,
+        inner: Box<dyn TransactionSession + 'a>,
+    ) -> Result<Box<dyn TransactionSession + 'a>> {
         Ok(Box::new(BrokenTransactions {
-            inner: self.inner.transactions()?,
-            database: self,
+            inner,
+            database,
             first: HashMap::new(),
         }))
-    }
-
-    fn flush(&self) -> Result<()> {
-        self.inner.flush()
-    }
-
-    fn compact_all(&self) -> Result<()> {
-        self.inner.compact_all()
-    }
-
-    fn is_idle(&self) -> Result<bool> {
-        self.inner.is_idle()
-    }
-
-    fn stats(&self) -> String {
-        self.inner.stats()
-    }
-
-    fn applied(&self) -> Vec<(String, String)> {
-        self.inner.applied()
-    }
-
-    fn close(self: Box<Self>) -> Result<()> {
-        self.inner.close()
     }
 }
 
 struct BrokenSession<'a> {
     inner: Box<dyn Session + 'a>,
-    database: &'a BrokenDatabase,
+    database: &'a BrokenDatabase<Fault>,
 }
 
 impl Session for BrokenSession<'_> {
@@ -324,7 +259,7 @@ impl Session for BrokenSession<'_> {
 
 struct BrokenTransactions<'a> {
     inner: Box<dyn TransactionSession + 'a>,
-    database: &'a BrokenDatabase,
+    database: &'a BrokenDatabase<Fault>,
     first: HashMap<Vec<u8>, Vec<u8>>,
 }
 
