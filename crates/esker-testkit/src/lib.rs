@@ -5,6 +5,7 @@
 //! | `oracle` | the model: sorted maps, and which commits a crash may take |
 //! | `scan` | the model of an iterator |
 //! | `crash` | a scripted run that ends at any write, and what must hold then |
+//! | `history` | states of a run that a crash may leave, and runs that crash at each of their calls |
 //! | `bank` | transactions that move money, and what must hold of the accounts |
 //! | `kill` | what is written by a process that is killed |
 //! | `follow` | what is written by a process that others follow |
@@ -19,6 +20,7 @@
 pub mod bank;
 pub mod crash;
 pub mod follow;
+pub mod history;
 pub mod kill;
 pub mod operation;
 pub mod oracle;

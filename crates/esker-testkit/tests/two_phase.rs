@@ -14,6 +14,7 @@ use esker_env::Env;
 use esker_env::fault::{Fault, FaultFs, Op, Rule};
 use esker_env::mem::{CrashMode, MemFs};
 use esker_testkit::crash::{DIR, check_files, family_options, open, options};
+use esker_testkit::history::{History, crash_at_every_call};
 use esker_testkit::runner::scan_all;
 use esker_testkit::{number_from_env, watchdog};
 
@@ -67,45 +68,32 @@ impl State {
 }
 
 /// A run and all states that it went through.
-struct History {
+struct Run {
     db: Db,
-    states: Vec<State>,
-    /// Which of them is the first that a power cut may leave.
-    durable: usize,
-    /// Which of them is the first that the end of the process may leave.
-    answered: usize,
+    history: History<State>,
 }
 
-impl History {
+impl Run {
     fn new(fs: &MemFs) -> Self {
         let db = open(fs).unwrap();
         db.create_column_family("two", family_options()).unwrap();
         Self {
             db,
-            states: vec![State::default()],
-            durable: 0,
-            answered: 0,
+            history: History::default(),
         }
     }
 
     fn last(&self) -> &State {
-        &self.states[self.states.len() - 1]
+        self.history.last()
     }
 
-    /// A step that leads to `next`, whether it is answered or not.
     fn step(
         &mut self,
         next: State,
         durability: Durability,
         step: impl FnOnce(&Db) -> Result<()>,
     ) -> Result<()> {
-        self.states.push(next);
-        step(&self.db)?;
-        self.answered = self.states.len() - 1;
-        if durability == Durability::Sync {
-            self.durable = self.answered;
-        }
-        Ok(())
+        self.history.step(next, durability, || step(&self.db))
     }
 
     fn write(&mut self, number: u32, durability: Durability) -> Result<()> {
@@ -190,20 +178,8 @@ impl History {
     fn check(&self, fs: &MemFs, mode: CrashMode) -> std::result::Result<(), String> {
         let db = open(fs).map_err(|error| format!("it does not open: {error:?}"))?;
         let found = State::of(&db).map_err(|error| format!("it can't be read: {error:?}"))?;
-        let least = match mode {
-            CrashMode::KeepAll => self.answered,
-            _ => self.durable,
-        };
-        if !self.states[least..].contains(&found) {
-            return Err(format!(
-                "{} is none of {}..{}; {} must be there\nrecovery said {:?}",
-                found.told(),
-                least,
-                self.states.len(),
-                self.states[least].told(),
-                db.recovery_report()
-            ));
-        }
+        let said = |problem| format!("{problem}\nrecovery said {:?}", db.recovery_report());
+        self.history.check(&found, mode, State::told).map_err(said)?;
         if mode == CrashMode::KeepAll && db.recovery_report().damages > 0 {
             return Err(format!(
                 "damage where there can be none: {:?}",
@@ -255,36 +231,13 @@ fn batch(db: &Db, puts: &Puts) -> WriteBatch {
 #[test]
 fn a_crash_at_any_write_leaves_each_name_in_one_state() {
     let _alive = watchdog::watch("a_crash_at_any_write_leaves_each_name", Duration::from_secs(280));
-    let whole = MemFs::new();
-    let mut history = History::new(&whole);
-    let before = whole.operations();
-    history.run().unwrap();
-    let total = whole.operations() - before;
-    let stride = number_from_env("ESKER_CRASH_STRIDE", 3).max(1);
-    let mut failures = Vec::new();
-    for n in (0..total).step_by(stride as usize) {
-        let fs = MemFs::new();
-        let mut history = History::new(&fs);
-        fs.stop_after(Some(n));
-        let _ = history.run();
-        let _ = history.db.close();
-        let modes = [
-            CrashMode::KeepAll,
-            CrashMode::DropUnsynced,
-            CrashMode::Torn { seed: n },
-            CrashMode::Torn { seed: !n },
-        ];
-        for mode in modes {
-            if let Err(problem) = history.check(&fs.crash(mode), mode) {
-                failures.push(format!("stopped after {n} of {total} calls, {mode:?}: {problem}"));
-            }
-        }
-        if failures.len() > 5 {
-            break;
-        }
-    }
-    assert!(failures.is_empty(), "{}", failures.join("\n\n"));
-    assert!(total > 150, "only {total} calls");
+    crash_at_every_call(
+        number_from_env("ESKER_CRASH_STRIDE", 3),
+        Run::new,
+        Run::run,
+        |run| drop(run.db.close()),
+        Run::check,
+    );
 }
 
 /// A machine that fails on demand, with two families.

@@ -12,6 +12,7 @@ use esker::{Durability, Error, Result, WriteOptions};
 use esker_env::mem::{CrashMode, MemFs};
 use esker_testkit::bank::{ACCOUNTS, Books, Families, Transfer, account, check_locked, is_locked};
 use esker_testkit::crash::{check_files, open};
+use esker_testkit::history::{History, crash_at_every_call};
 use esker_testkit::{number_from_env, watchdog};
 use esker_txn::{Transaction, TransactionDb, TransactionOptions, TransactionSettings};
 
@@ -50,20 +51,16 @@ fn transfer(name: &str, from: usize, amount: i64) -> Transfer {
 }
 
 /// A run and all states that it went through.
-struct History {
+struct Run {
     db: TransactionDb,
     families: Families,
     /// What is prepared and has an object.
     open: BTreeMap<String, Transaction>,
     transfers: BTreeMap<String, Transfer>,
-    states: Vec<State>,
-    /// Which of them is the first that a power cut may leave.
-    durable: usize,
-    /// Which of them is the first that the end of the process may leave.
-    answered: usize,
+    history: History<State>,
 }
 
-impl History {
+impl Run {
     fn new(fs: &MemFs) -> Self {
         let db = reopen(fs).unwrap();
         Self {
@@ -71,25 +68,12 @@ impl History {
             db,
             open: BTreeMap::new(),
             transfers: BTreeMap::new(),
-            states: vec![State::default()],
-            durable: 0,
-            answered: 0,
+            history: History::default(),
         }
-    }
-
-    /// A step that leads to `next`, whether it is answered or not.
-    fn step(&mut self, next: State, durability: Durability, step: impl FnOnce() -> Result<()>) -> Result<()> {
-        self.states.push(next);
-        step()?;
-        self.answered = self.states.len() - 1;
-        if durability == Durability::Sync {
-            self.durable = self.answered;
-        }
-        Ok(())
     }
 
     fn next(&self) -> State {
-        self.states[self.states.len() - 1].clone()
+        self.history.last().clone()
     }
 
     /// A transaction with all that a transfer writes.
@@ -108,7 +92,7 @@ impl History {
         let mut transaction = self.begin(transfer, durability)?;
         let mut next = self.next();
         next.books.add(transfer);
-        self.step(next, durability, || transaction.commit())
+        self.history.step(next, durability, || transaction.commit())
     }
 
     /// Prepares a transfer; nobody `keeps` it, or its object.
@@ -117,7 +101,7 @@ impl History {
         transaction.set_name(&transfer.name)?;
         let mut next = self.next();
         next.prepared.insert(transfer.name.clone());
-        self.step(next, durability, || transaction.prepare())?;
+        self.history.step(next, durability, || transaction.prepare())?;
         if keeps {
             self.open.insert(transfer.name.clone(), transaction);
         }
@@ -135,7 +119,7 @@ impl History {
         if commits {
             next.books.add(&self.transfers[name]);
         }
-        self.step(next, durability, || match commits {
+        self.history.step(next, durability, || match commits {
             true => transaction.commit(),
             false => transaction.roll_back(),
         })
@@ -187,18 +171,9 @@ impl History {
         let bad = |error: Error| format!("it does not open: {error:?}");
         let db = reopen(fs).map_err(bad)?;
         let found = State::of(&db)?;
-        let least = match mode {
-            CrashMode::KeepAll => self.answered,
-            _ => self.durable,
-        };
-        if !self.states[least..].contains(&found) {
-            return Err(format!(
-                "{found:?} is none of {least}..{}; {:?} must be there\nrecovery said {:?}",
-                self.states.len(),
-                self.states[least],
-                db.db().recovery_report()
-            ));
-        }
+        let said = |problem| format!("{problem}\nrecovery said {:?}", db.db().recovery_report());
+        let told = |state: &State| format!("{state:?}");
+        self.history.check(&found, mode, told).map_err(said)?;
         self.check_locks(&db, &found)?;
         check_files(fs, db.db())?;
         self.go_on(fs, &db, found)
@@ -272,39 +247,18 @@ fn a_crash_at_any_write_leaves_whole_transfers_and_locked_prepared_ones() {
         "a_crash_at_any_write_leaves_whole_transfers",
         Duration::from_secs(400),
     );
-    let whole = MemFs::new();
-    let mut history = History::new(&whole);
-    let before = whole.operations();
-    history.run().unwrap();
-    let total = whole.operations() - before;
-    let stride = number_from_env("ESKER_CRASH_STRIDE", 1).max(1);
-    let (mut failures, mut cuts, mut prepared) = (Vec::new(), 0, 0);
-    for n in (0..total).step_by(stride as usize) {
-        let fs = MemFs::new();
-        let mut history = History::new(&fs);
-        fs.stop_after(Some(n));
-        let _ = history.run();
-        history.open.clear();
-        let _ = history.db.db().close();
-        let modes = [
-            CrashMode::KeepAll,
-            CrashMode::DropUnsynced,
-            CrashMode::Torn { seed: n },
-            CrashMode::Torn { seed: !n },
-        ];
-        for mode in modes {
-            if let Err(problem) = history.check(&fs.crash(mode), mode) {
-                failures.push(format!("stopped after {n} of {total} calls, {mode:?}: {problem}"));
-            }
-        }
-        cuts += 1;
-        prepared += usize::from(!history.states[history.answered].prepared.is_empty());
-        if failures.len() > 5 {
-            break;
-        }
-    }
-    assert!(failures.is_empty(), "{}", failures.join("\n\n"));
-    assert!(total > 150, "only {total} calls");
+    let mut prepared = 0;
+    let (cuts, total) = crash_at_every_call(
+        number_from_env("ESKER_CRASH_STRIDE", 1),
+        Run::new,
+        Run::run,
+        |run| {
+            run.open.clear();
+            let _ = run.db.db().close();
+            prepared += u64::from(!run.history.answered().prepared.is_empty());
+        },
+        Run::check,
+    );
     assert!(
         prepared * 2 > cuts,
         "something is prepared at {prepared} of {cuts} cuts only"
