@@ -134,8 +134,8 @@ fn options(variant: &str, settings: &OpenSettings) -> Options {
         // The page cache needs room too.
         _ if is_buffered(variant) => settings.memory_bytes / 2,
         Profile::Read => settings.memory_bytes * 3 / 4,
-        // All rows are to be in memory, and the memory is enough for that.
-        Profile::Mixed if settings.transactions => settings.memory_bytes * 5 / 8,
+        // All rows are to be in memory; what jobs and the allocator take beside it is a tenth there.
+        Profile::Mixed if settings.transactions => settings.memory_bytes / 16 * 11,
         // Jobs have buffers beside the budget, and the allocator keeps more than is in use while it changes hands: most
         // where many threads read into the cache while others write, and where one writes as fast as it can.
         Profile::Mixed | Profile::Write => settings.memory_bytes / 2,
