@@ -137,8 +137,8 @@ fn options(variant: &str, settings: &OpenSettings) -> Options {
         // All rows are to be in memory; what jobs and the allocator take beside it is a tenth there.
         Profile::Mixed if settings.transactions => settings.memory_bytes / 16 * 11,
         // Jobs have buffers beside the budget, and the allocator keeps more than is in use while it changes hands: most
-        // where many threads read into the cache while others write, and where one writes as fast as it can.
-        Profile::Mixed | Profile::Write => settings.memory_bytes / 2,
+        // where one writes as fast as it can.
+        Profile::Write => settings.memory_bytes / 2,
         _ => settings.memory_bytes * 5 / 8,
     };
     let bulk = settings.profile == Profile::BulkRandom;

@@ -211,11 +211,12 @@ impl Core {
         } else {
             self.manifest.lock().make_certain(|| self.new_file_number())?;
             let options = family.options();
-            let view = family.view_owned();
+            // Not the whole view: it would keep the memtables of now alive until the compaction ends.
+            let version = Arc::clone(&family.view().version);
             let blobs = BlobInputs {
                 tables: &self.tables,
-                blobs: view.version.blobs(),
-                emptied: picker::emptied(&view.version, &options, plan),
+                blobs: version.blobs(),
+                emptied: picker::emptied(&version, &options, plan),
             };
             let ranges_max = match blobs.emptied.is_empty() {
                 true => self.ranges_for(plan),
@@ -224,7 +225,7 @@ impl Core {
             };
             let job = Job {
                 plan,
-                version: &view.version,
+                version: &version,
                 // Taken after the inputs were chosen: see `snapshot/mod.rs`.
                 snapshots: self.snapshots.sequences(),
                 tables: &self.tables,
@@ -480,6 +481,7 @@ fn log_number_after(family: &Family, flushed: &[Arc<Buffer>]) -> u64 {
 mod tests {
     use super::*;
     use crate::db::Opener;
+    use crate::hooks::{CompactionFilter, CompactionFilterFactory, FilterContext};
     use crate::key::{KeyOrder, ValueKind, internal_key};
     use crate::options::Options;
 
@@ -536,6 +538,57 @@ mod tests {
         let flush = "flush: job family";
         let compaction = "compaction: job family reason from to";
         assert_eq!(*spans.0.lock(), [flush, flush, compaction]);
+        db.close().unwrap();
+    }
+
+    /// Calls back when a compaction begins to merge; filters nothing.
+    type Merging = Box<dyn Fn() + Send + Sync>;
+    #[derive(Default)]
+    struct WhenMerging(std::sync::OnceLock<Merging>);
+
+    impl CompactionFilterFactory for WhenMerging {
+        fn create(&self, _: &FilterContext) -> Option<Box<dyn CompactionFilter>> {
+            self.0.get().expect("set before the first merge")();
+            None
+        }
+    }
+
+    /// It kept the whole view of its beginning: several times the memory that memtables may take, beside a long merge.
+    #[test]
+    fn a_running_compaction_keeps_no_memtable_alive() {
+        let filter = Arc::new(WhenMerging::default());
+        let mut options = Options::default();
+        options.default_column_family.level0_compaction_trigger = 2;
+        options.default_column_family.hooks.compaction_filter = Some(Arc::clone(&filter) as _);
+        let db = Opener::new(options).env(Env::simulated(1).0).open("/db").unwrap();
+        db.pause_background_work();
+        let core = Arc::clone(db.core());
+        let family = core.family(0).unwrap();
+        let flush = {
+            let (core, family) = (Arc::clone(&core), Arc::clone(&family));
+            move || {
+                core.with_token(|token| core.seal(token, &family)).unwrap();
+                assert!(core.run_one(Lane::Flush));
+            }
+        };
+        for round in 0..3_u8 {
+            db.put(b"key", &[round]).unwrap();
+            flush();
+        }
+        db.put(b"key", b"in the memtable as the merge begins").unwrap();
+        let memtable = Arc::downgrade(&family.view().active.table);
+        let alive = Arc::new(Mutex::new(None));
+        let found = Arc::clone(&alive);
+        let merging: Merging = Box::new(move || {
+            flush();
+            *found.lock() = Some(memtable.strong_count());
+        });
+        assert!(filter.0.set(merging).is_ok());
+        // The first one moves a table down.
+        while alive.lock().is_none() {
+            assert!(core.run_one(Lane::Compaction));
+        }
+        assert_eq!(*alive.lock(), Some(0));
         db.close().unwrap();
     }
 
