@@ -48,6 +48,12 @@ const VARIANTS: &[Variant] = &[
         control: None,
     },
     Variant {
+        name: "separated",
+        about: "the default with all values of 32 bytes and more in blob files",
+        default: false,
+        control: None,
+    },
+    Variant {
         name: "locks",
         about: "transactions with locks over the default",
         default: true,
@@ -167,10 +173,10 @@ fn options(variant: &str, settings: &OpenSettings) -> Options {
             CompactionStyle::Leveled
         },
         level_base_bytes: (memtable_bytes * 4).clamp(16 * MIB, 512 * MIB),
-        blob_value_bytes_min: if variant == "inline" {
-            0
-        } else {
-            ColumnFamilyOptions::default().blob_value_bytes_min
+        blob_value_bytes_min: match variant {
+            "inline" => 0,
+            "separated" => 32,
+            _ => ColumnFamilyOptions::default().blob_value_bytes_min,
         },
         ..ColumnFamilyOptions::default()
     };
