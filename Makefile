@@ -1,6 +1,6 @@
 # What can be done here; each target is a line or two, the work is in scripts/. `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help setup run test lint fmt deny test-long torture fuzz loom miri memcheck golden bench peers dropin capi header
+.PHONY: help setup run test lint fmt deny test-long torture fuzz loom miri memcheck golden bench peers dropin capi header mariadb mariadb-shell test-mariadb
 
 SECONDS_PER_TARGET ?= 60
 
@@ -69,3 +69,14 @@ capi: ## the C library with its header, into target/capi
 header: ## write esker.h anew from the sources of the C interface
 	@scripts/setup.sh build
 	@scripts/header.sh
+
+mariadb: ## fetch MariaDB and build its plugin ha_esker.so, into target/mariadb
+	@scripts/setup.sh build
+	@scripts/mariadb/build.sh
+
+mariadb-shell: ## a private MariaDB server with the plugin, and a client
+	@scripts/mariadb/shell.sh
+
+test-mariadb: ## the plugin's tests, in a MariaDB server
+	@scripts/mariadb/build.sh
+	@scripts/mariadb/test.sh

@@ -1,0 +1,45 @@
+// A cursor over the stored entries of one index.
+#include "cursor.h"
+
+#include "engine.h"
+#include "errors.h"
+
+namespace esker {
+
+int Cursor::done(esker_error *error) { return code_of(error, thd_); }
+
+int Cursor::open(THD *thd, Transaction &transaction, const Index &index) {
+  thd_ = thd;
+  const size_t writes = esker_transaction_write_count(transaction.get());
+  if (iterator_ != nullptr && index_ == &index && epoch_ == transaction.epoch()) {
+    if (writes == writes_) return 0;
+    // What the statement has written since is to be seen, too.
+    writes_ = writes;
+    row_ = {};
+    return done(esker_transaction_refresh_iterator(transaction.get(), iterator_));
+  }
+  close();
+  const esker_snapshot *snapshot;
+  if (const int code = transaction.statement_snapshot(thd, snapshot)) return code;
+  Bytes end(index.prefix());
+  make_successor(end);
+  esker_read_options_set_snapshot(options_, snapshot);
+  esker_error *error = esker_read_options_set_bounds(options_, slice(index.prefix()), slice(end));
+  if (error == nullptr) error = esker_transaction_iterator(transaction.get(), rows, options_, &iterator_);
+  if (error != nullptr) return done(error);
+  index_ = &index;
+  epoch_ = transaction.epoch();
+  writes_ = writes;
+  return 0;
+}
+
+void Cursor::close() {
+  esker_iterator_free(iterator_);
+  iterator_ = nullptr;
+  index_ = nullptr;
+  row_ = {};
+  // A snapshot that is held longer than it is needed keeps old rows from going.
+  esker_read_options_set_snapshot(options_, nullptr);
+}
+
+}  // namespace esker

@@ -1,0 +1,51 @@
+// The data dictionary: which tables there are, and the numbers of their indexes, which all keys begin with. It is kept in memory, and
+// changed in the engine together with the rows that a change of it removes.
+//
+// Records of the family `dictionary`:
+//   't' table            -> version (1 byte), flags (1 byte), and for each index its number (4 bytes), length of its name, name
+//   'n'                  -> the largest index number that was given out (4 bytes)
+//   'a' index number     -> the next value of the auto_increment column of the table that this is the first index of (8 bytes)
+// Numbers are big-endian.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "server.h"
+
+namespace esker {
+
+struct IndexEntry {
+  uint32_t number;
+  Bytes name;
+};
+
+struct TableEntry {
+  bool is_temporary = false;
+  // In the order of the table's keys; behind them the hidden primary key, whose name is empty, if the table has none of its own.
+  std::vector<IndexEntry> indexes;
+};
+
+using TablePointer = std::shared_ptr<const TableEntry>;
+
+// Reads the dictionary, and removes temporary tables of an earlier server. True on failure, which is logged.
+bool load_dictionary();
+void forget_dictionary();
+
+// The table of this name, such as `./db/table`; null if there is none.
+TablePointer find_table(const char *name);
+
+// These are durable when they return; they return the server's codes.
+int create_table(const char *name, TableEntry table, uint64_t auto_increment);
+int drop_table(const char *name);
+int rename_table(const char *from, const char *to);
+// Gives all indexes new numbers, and removes what was under the old ones.
+int truncate_table(const char *name);
+
+// The auto_increment value that comes next; 1 if none was used.
+int read_auto_increment(uint32_t index_number, uint64_t &next);
+// Adds to a transaction that `next` comes next, unless something larger does already.
+esker_error *merge_auto_increment(esker_transaction *transaction, uint32_t index_number, uint64_t next);
+int set_auto_increment(uint32_t index_number, uint64_t next);
+
+}  // namespace esker

@@ -1,0 +1,132 @@
+// The handler: a table as one statement at a time uses it. handler_table.cc opens, creates and describes, handler_read.cc reads,
+// handler_write.cc writes.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "cursor.h"
+#include "row.h"
+#include "share.h"
+
+namespace esker {
+
+class Handler final : public handler {
+ public:
+  Handler(handlerton *hton, TABLE_SHARE *share);
+  ~Handler() override;
+
+  // What a table can have: handler_table.cc.
+  Table_flags table_flags() const override;
+  ulong index_flags(uint index, uint part, bool all_parts) const override;
+  uint max_supported_keys() const override { return MAX_KEY; }
+  uint max_supported_key_length() const override { return 3072; }
+  uint max_supported_key_part_length() const override { return 3072; }
+  uint8 table_cache_type() override { return HA_CACHE_TBL_NOCACHE; }
+  const key_map *keys_to_use_for_scanning() override { return &key_map_full; }
+
+  int create(const char *name, TABLE *form, HA_CREATE_INFO *info) override;
+  int delete_table(const char *name) override;
+  int rename_table(const char *from, const char *to) override;
+  int truncate() override;
+  int open(const char *name, int mode, uint test_if_locked) override;
+  int close() override;
+  int reset() override;
+  int info(uint flag) override;
+  int extra(enum ha_extra_function) override { return 0; }
+  int analyze(THD *thd, HA_CHECK_OPT *) override;
+  int optimize(THD *thd, HA_CHECK_OPT *) override;
+  void update_create_info(HA_CREATE_INFO *info) override;
+  bool check_if_incompatible_data(HA_CREATE_INFO *info, uint changes) override;
+  bool get_error_message(int error, String *message) override;
+  ha_rows records_in_range(uint key, const key_range *min, const key_range *max, page_range *pages) override;
+  double scan_time() override;
+  double read_time(uint index, uint ranges, ha_rows rows) override;
+
+  // The statement.
+  uint lock_count() const override { return 0; }
+  THR_LOCK_DATA **store_lock(THD *thd, THR_LOCK_DATA **to, enum thr_lock_type lock_type) override;
+  int external_lock(THD *thd, int lock_type) override;
+  int start_stmt(THD *thd, thr_lock_type lock_type) override;
+  void unlock_row() override;
+
+  // handler_read.cc
+  int index_init(uint index, bool sorted) override;
+  int index_end() override;
+  int index_read_map(uchar *buf, const uchar *key, key_part_map map, enum ha_rkey_function flag) override;
+  int index_read_last_map(uchar *buf, const uchar *key, key_part_map map) override;
+  int index_next(uchar *buf) override;
+  int index_prev(uchar *buf) override;
+  int index_first(uchar *buf) override;
+  int index_last(uchar *buf) override;
+  int index_next_same(uchar *buf, const uchar *key, uint key_length) override;
+  int rnd_init(bool scan) override;
+  int rnd_end() override;
+  int rnd_next(uchar *buf) override;
+  int rnd_pos(uchar *buf, uchar *position) override;
+  void position(const uchar *record) override;
+  int cmp_ref(const uchar *left, const uchar *right) override;
+  Item *idx_cond_push(uint key, Item *condition) override;
+
+  // handler_write.cc
+  int write_row(const uchar *buf) override;
+  int update_row(const uchar *old_record, const uchar *new_record) override;
+  int delete_row(const uchar *buf) override;
+  void get_auto_increment(ulonglong offset, ulonglong increment, ulonglong count, ulonglong *first,
+                          ulonglong *reserved) override;
+
+ private:
+  enum LockMode : uint8_t { kNoLock, kSharedLock, kExclusiveLock };
+
+  // An entry that is none after all: the row is gone or has changed, or a pushed condition does not hold. The scan goes on.
+  static constexpr int kSkipped = -1;
+
+  THD *thd() const { return table->in_use; }
+  int fail(esker_error *error) const;
+  const Index &index(uint key) const { return indexes_[key] == nullptr ? *primary_ : *indexes_[key]; }
+  bool has_hidden_key() const { return primary_->kind() == Index::kHidden; }
+  // Makes the codecs anew if the table has got other index numbers.
+  void follow_entry();
+  void read_statistics();
+  int sample(uint key);
+
+  int begin_read(const Index &index);
+  int lock_scan(View start, View end);
+  int step(uchar *buf, bool forward, int code);
+  int show_entry(uchar *buf);
+  int check_condition(uchar *buf);
+  int read_row(uchar *buf, View primary);
+  int show_row(uchar *buf, View primary, View row);
+  int point_read(uchar *buf, const Index &index);
+  int seek_search(const Index &index, size_t stored_size, enum ha_rkey_function flag);
+  int adjust(const Index &index, bool forward, bool (*fits)(View logical, View search));
+  int resume_after_point();
+
+  int check_unique(const Index &index, View key);
+  int put_row(View primary, const uchar *record);
+  int put_entry(View key, View value);
+  int remove_entry(const Index &index, View key);
+  void note_auto_increment(const uchar *record);
+  bool is_touched(const Index &index) const;
+  int update_entries(const uchar *old_record, const uchar *new_record, View old_primary, View new_primary);
+  void current_primary(Bytes &primary, const uchar *record);
+
+  TableShare *share_ = nullptr;
+  TablePointer entry_;
+  std::unique_ptr<Index> primary_;
+  std::vector<std::unique_ptr<Index>> indexes_;   // by number of key; null for the primary one
+  std::unique_ptr<RowFormat> row_format_;
+
+  Transaction *transaction_ = nullptr;
+  LockMode lock_ = kNoLock;
+  Cursor cursor_;
+  const Index *active_ = nullptr;
+  bool point_ = false;             // the last read looked a key up, and the cursor is not there
+  Bytes search_;                   // of the last read by key
+  Bytes last_primary_;             // of the last row that was read
+  esker_value *row_value_;         // what the last row is in
+  esker_value *check_value_;       // what was found by a check for duplicates
+  Bytes row_key_, row_, key_, value_, old_key_, old_value_, primary_buffer_, old_primary_, logical_;
+};
+
+}  // namespace esker

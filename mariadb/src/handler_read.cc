@@ -1,0 +1,335 @@
+// Reads: by key, along an index, along all rows, by position.
+#include "engine.h"
+#include "errors.h"
+#include "ha_esker.h"
+
+namespace esker {
+
+namespace {
+
+// Whether a logical key is where a search may stop.
+bool not_before(View logical, View search) { return logical >= search; }
+bool behind_all(View logical, View search) { return logical > search && !starts_with(logical, search); }
+bool before(View logical, View search) { return logical < search; }
+bool not_behind_all(View logical, View search) { return logical < search || starts_with(logical, search); }
+
+}  // namespace
+
+int Handler::index_init(uint key, bool) {
+  active_index = key;
+  return begin_read(index(key));
+}
+
+int Handler::index_end() {
+  active_index = MAX_KEY;
+  point_ = false;
+  return 0;
+}
+
+int Handler::rnd_init(bool) { return begin_read(*primary_); }
+
+int Handler::rnd_end() {
+  point_ = false;
+  return 0;
+}
+
+int Handler::begin_read(const Index &index) {
+  if (active_ != &index) cursor_.close();
+  active_ = &index;
+  point_ = false;
+  search_.clear();
+  return 0;
+}
+
+// Under SERIALIZABLE nobody else may put anything where this transaction has looked.
+int Handler::lock_scan(View start, View end) {
+  if (!transaction_->is_serializable() || lock_ == kNoLock) return 0;
+  const esker_range range = {slice(start), slice(end)};
+  return fail(esker_transaction_lock_range(transaction_->get(), rows, range,
+                                           lock_ == kExclusiveLock ? ESKER_EXCLUSIVE : ESKER_SHARED));
+}
+
+int Handler::show_row(uchar *buf, View primary, View row) {
+  row_format_->prepare(table, buf);
+  // A row that may be changed is read whole: entries of indexes are found by what it was.
+  const MY_BITMAP *wanted = lock_ == kExclusiveLock ? nullptr : table->read_set;
+  if (!primary_->read_primary(buf, primary) || !row_format_->read(buf, row, wanted)) {
+    sql_print_error("ESKER: a row of %s can't be read", table->s->normalized_path.str);
+    return HA_ERR_CRASHED;
+  }
+  return 0;
+}
+
+// Reads the row of a primary key, locked if the statement locks; kSkipped if there is none.
+int Handler::read_row(uchar *buf, View primary) {
+  row_key_.assign(primary_->prefix()).append(primary);
+  esker_slice found;
+  esker_error *error;
+  if (lock_ == kNoLock) {
+    const esker_read_options *options;
+    if (const int code = transaction_->read_options(thd(), options)) return code;
+    error = esker_transaction_get(transaction_->get(), rows, slice(row_key_), options, row_value_, &found);
+  } else {
+    error = esker_transaction_get_for_update(transaction_->get(), rows, slice(row_key_),
+                                             lock_ == kExclusiveLock ? ESKER_EXCLUSIVE : ESKER_SHARED, row_value_, &found);
+  }
+  if (const int code = fail(error)) return code;
+  if (found.data == nullptr) return kSkipped;
+  if (&last_primary_[0] != primary.data()) last_primary_.assign(primary);
+  return show_row(buf, last_primary_, view(found));
+}
+
+int Handler::check_condition(uchar *buf) {
+  if (pushed_idx_cond == nullptr || pushed_idx_cond_keyno != active_index || active_->is_primary()) return 0;
+  row_format_->prepare(table, buf);
+  if (!active_->read_entry(buf, cursor_.key(), cursor_.value())) return HA_ERR_INDEX_CORRUPT;
+  switch (handler_index_cond_check(this)) {
+    case CHECK_POS: return 0;
+    case CHECK_NEG: return kSkipped;
+    case CHECK_OUT_OF_RANGE: return HA_ERR_END_OF_FILE;
+    case CHECK_ABORTED_BY_USER: return HA_ERR_ABORTED_BY_USER;
+    default: return HA_ERR_INTERNAL_ERROR;
+  }
+}
+
+// Puts the row of the entry that the cursor stands on into a record.
+int Handler::show_entry(uchar *buf) {
+  if (active_->is_primary() && lock_ == kNoLock) {
+    last_primary_.assign(cursor_.key().substr(active_->prefix().size()));
+    return show_row(buf, last_primary_, cursor_.value());
+  }
+  if (const int code = check_condition(buf)) return code;
+  if (!active_->primary_of(primary_buffer_, cursor_.key(), cursor_.value())) return HA_ERR_INDEX_CORRUPT;
+  if (lock_ == kNoLock && keyread_enabled()) {
+    last_primary_ = primary_buffer_;
+    row_format_->prepare(table, buf);
+    return active_->read_entry(buf, cursor_.key(), cursor_.value()) ? 0 : HA_ERR_INDEX_CORRUPT;
+  }
+  const int code = read_row(buf, primary_buffer_);
+  if (code != 0 || lock_ == kNoLock || active_->is_primary()) return code;
+  // The locked row is the newest there is. It may have moved in the index since the entry was read.
+  active_->make_entry(key_, value_, buf, last_primary_);
+  return View(key_) == cursor_.key() ? 0 : kSkipped;
+}
+
+// Shows the entry that a move has led to, or the next one that there is something to show of.
+int Handler::step(uchar *buf, bool forward, int code) {
+  while (code == 0) {
+    if (!cursor_.has_row()) return HA_ERR_END_OF_FILE;
+    code = show_entry(buf);
+    if (code != kSkipped) return code;
+    if (thd_killed(thd())) return HA_ERR_ABORTED_BY_USER;
+    code = forward ? cursor_.next() : cursor_.prev();
+  }
+  return code;
+}
+
+// Moves on until the logical key of the entry is where the search may stop.
+int Handler::adjust(const Index &index, bool forward, bool (*fits)(View, View)) {
+  while (cursor_.has_row()) {
+    if (!index.logical_key(logical_, cursor_.key(), cursor_.value())) return HA_ERR_INDEX_CORRUPT;
+    if (fits(logical_, search_)) return 0;
+    if (const int code = forward ? cursor_.next() : cursor_.prev()) return code;
+  }
+  return 0;
+}
+
+int Handler::seek_search(const Index &index, size_t stored_size, enum ha_rkey_function flag) {
+  // Of a unique key that the search knows whole, the stored key is shorter than the logical one.
+  const bool is_cut = stored_size < search_.size();
+  key_ = search_;
+  bool forward = true;
+  bool (*fits)(View, View) = not_before;
+  switch (flag) {
+    case HA_READ_KEY_EXACT:
+    case HA_READ_KEY_OR_NEXT: break;
+    case HA_READ_AFTER_KEY:
+      fits = behind_all;
+      if (!is_cut) make_successor(key_);
+      break;
+    case HA_READ_BEFORE_KEY:
+      forward = false;
+      fits = before;
+      break;
+    case HA_READ_PREFIX_LAST:
+    case HA_READ_PREFIX_LAST_OR_PREV:
+    case HA_READ_KEY_OR_PREV:
+      forward = false;
+      fits = not_behind_all;
+      if (!is_cut) make_successor(key_);
+      break;
+    default: return HA_ERR_WRONG_COMMAND;
+  }
+  if (is_cut) key_.resize(stored_size);
+  Bytes end(flag == HA_READ_KEY_EXACT || flag == HA_READ_PREFIX_LAST ? View(search_).substr(0, stored_size) : index.prefix());
+  make_successor(end);
+  const View start = forward || flag == HA_READ_PREFIX_LAST ? View(search_).substr(0, stored_size) : index.prefix();
+  if (const int code = lock_scan(start, end)) return code;
+  if (const int code = forward ? cursor_.seek(key_) : cursor_.seek_back(key_)) return code;
+  return adjust(index, forward, fits);
+}
+
+int Handler::index_read_map(uchar *buf, const uchar *key, key_part_map map, enum ha_rkey_function flag) {
+  const Index &index = *active_;
+  // The server means the columns of the key by a whole key, not what it is extended by.
+  if (map == HA_WHOLE_KEY) map = (key_part_map{1} << table->key_info[active_index].user_defined_key_parts) - 1;
+  size_t stored_size;
+  index.make_search(search_, stored_size, key, map);
+  point_ = false;
+  if (flag == HA_READ_KEY_EXACT && index.is_whole_key(map) && (index.is_primary() || index.is_unique_key(search_))) {
+    return point_read(buf, index);
+  }
+  if (const int code = cursor_.open(thd(), *transaction_, index)) return code;
+  if (const int code = seek_search(index, stored_size, flag)) return code;
+  const bool forward = flag == HA_READ_KEY_EXACT || flag == HA_READ_KEY_OR_NEXT || flag == HA_READ_AFTER_KEY;
+  int code = 0;
+  for (;;) {
+    if (!cursor_.has_row()) return HA_ERR_KEY_NOT_FOUND;
+    if (flag == HA_READ_KEY_EXACT || flag == HA_READ_PREFIX_LAST) {
+      if (!index.logical_key(logical_, cursor_.key(), cursor_.value())) return HA_ERR_INDEX_CORRUPT;
+      if (!starts_with(logical_, search_)) return HA_ERR_KEY_NOT_FOUND;
+    }
+    code = show_entry(buf);
+    if (code != kSkipped) return code == HA_ERR_END_OF_FILE ? HA_ERR_KEY_NOT_FOUND : code;
+    if (thd_killed(thd())) return HA_ERR_ABORTED_BY_USER;
+    if ((code = forward ? cursor_.next() : cursor_.prev()) != 0) return code;
+  }
+}
+
+int Handler::index_read_last_map(uchar *buf, const uchar *key, key_part_map map) {
+  return index_read_map(buf, key, map, HA_READ_PREFIX_LAST);
+}
+
+// Looks one key up, without a cursor.
+int Handler::point_read(uchar *buf, const Index &index) {
+  point_ = true;
+  Bytes end(search_);
+  make_successor(end);
+  if (const int code = lock_scan(search_, end)) return code;
+  View primary = View(search_).substr(index.prefix().size());
+  if (!index.is_primary()) {
+    const esker_read_options *options;
+    if (lock_ != kNoLock) options = nullptr;
+    else if (const int code = transaction_->read_options(thd(), options)) return code;
+    esker_slice found;
+    // Whoever changes the entry locks the row as well; the row is looked at again once it is locked.
+    if (const int code = fail(esker_transaction_get(transaction_->get(), rows, slice(search_), options, check_value_, &found))) {
+      return code;
+    }
+    if (found.data == nullptr) return HA_ERR_KEY_NOT_FOUND;
+    if (!index.primary_of(primary_buffer_, search_, view(found))) return HA_ERR_INDEX_CORRUPT;
+    if (lock_ == kNoLock && keyread_enabled()) {
+      last_primary_ = primary_buffer_;
+      row_format_->prepare(table, buf);
+      return index.read_entry(buf, search_, view(found)) ? 0 : HA_ERR_INDEX_CORRUPT;
+    }
+    primary = primary_buffer_;
+  }
+  const int code = read_row(buf, primary);
+  if (code == kSkipped) return HA_ERR_KEY_NOT_FOUND;
+  if (code != 0 || lock_ == kNoLock || index.is_primary()) return code;
+  index.make_entry(key_, value_, buf, last_primary_);
+  return key_ == search_ ? 0 : HA_ERR_KEY_NOT_FOUND;
+}
+
+// A scan goes on from a key that was only looked up.
+int Handler::resume_after_point() {
+  if (!point_) return 0;
+  point_ = false;
+  if (const int code = cursor_.open(thd(), *transaction_, *active_)) return code;
+  return cursor_.seek(search_);
+}
+
+int Handler::index_next(uchar *buf) {
+  if (point_) {
+    if (const int code = resume_after_point()) return code;
+    if (!cursor_.has_row() || cursor_.key() != View(search_)) return step(buf, true, 0);
+  }
+  return step(buf, true, cursor_.next());
+}
+
+int Handler::index_prev(uchar *buf) {
+  if (point_) {
+    if (const int code = resume_after_point()) return code;
+    if (!cursor_.has_row()) return step(buf, false, cursor_.last());
+  }
+  return step(buf, false, cursor_.prev());
+}
+
+int Handler::index_first(uchar *buf) {
+  point_ = false;
+  if (const int code = cursor_.open(thd(), *transaction_, *active_)) return code;
+  Bytes end(active_->prefix());
+  make_successor(end);
+  if (const int code = lock_scan(active_->prefix(), end)) return code;
+  return step(buf, true, cursor_.first());
+}
+
+int Handler::index_last(uchar *buf) {
+  point_ = false;
+  if (const int code = cursor_.open(thd(), *transaction_, *active_)) return code;
+  Bytes end(active_->prefix());
+  make_successor(end);
+  if (const int code = lock_scan(active_->prefix(), end)) return code;
+  return step(buf, false, cursor_.last());
+}
+
+int Handler::index_next_same(uchar *buf, const uchar *, uint) {
+  if (point_) return HA_ERR_END_OF_FILE;
+  int code = cursor_.next();
+  while (code == 0) {
+    if (!cursor_.has_row()) return HA_ERR_END_OF_FILE;
+    if (!active_->logical_key(logical_, cursor_.key(), cursor_.value())) return HA_ERR_INDEX_CORRUPT;
+    if (!starts_with(logical_, search_)) return HA_ERR_END_OF_FILE;
+    code = show_entry(buf);
+    if (code != kSkipped) return code;
+    if (thd_killed(thd())) return HA_ERR_ABORTED_BY_USER;
+    code = cursor_.next();
+  }
+  return code;
+}
+
+int Handler::rnd_next(uchar *buf) {
+  if (!cursor_.is_open() || !cursor_.has_row()) {
+    if (!search_.empty()) return HA_ERR_END_OF_FILE;
+    search_.assign(active_->prefix());   // begun
+    return index_first(buf);
+  }
+  return step(buf, true, cursor_.next());
+}
+
+// A position is the length of the primary key (2 bytes, little-endian), the key, and zeros.
+void Handler::position(const uchar *record) {
+  const Bytes *primary = &last_primary_;
+  if (!has_hidden_key()) {
+    primary_buffer_.clear();
+    primary_->append_primary(primary_buffer_, record);
+    primary = &primary_buffer_;
+  }
+  int2store(ref, primary->size());
+  memcpy(ref + 2, primary->data(), primary->size());
+  memset(ref + 2 + primary->size(), 0, ref_length - 2 - primary->size());
+}
+
+int Handler::rnd_pos(uchar *buf, uchar *position) {
+  const View primary(reinterpret_cast<const char *>(position) + 2, uint2korr(position));
+  primary_buffer_.assign(primary);
+  const int code = read_row(buf, primary_buffer_);
+  return code == kSkipped ? HA_ERR_KEY_NOT_FOUND : code;
+}
+
+int Handler::cmp_ref(const uchar *left, const uchar *right) {
+  const View a(reinterpret_cast<const char *>(left) + 2, uint2korr(left));
+  const View b(reinterpret_cast<const char *>(right) + 2, uint2korr(right));
+  return a.compare(b);
+}
+
+Item *Handler::idx_cond_push(uint key, Item *condition) {
+  if (index(key).is_primary()) return condition;
+  pushed_idx_cond = condition;
+  pushed_idx_cond_keyno = key;
+  in_range_check_pushed_down = true;
+  return nullptr;
+}
+
+}  // namespace esker

@@ -1,0 +1,77 @@
+// An index of a table: how its entries are made of records, and what can be read from them.
+//
+//   index          key                                                       value
+//   primary        number, parts                                             row
+//   hidden         number, row number (8 bytes)                              row
+//   secondary      number, parts, suffix                                     extras
+//   unique         number, parts            without a null in the parts      length of primary key, primary key, extras
+//                  number, parts, suffix    with one                         the same
+//
+// The suffix is the parts of the primary key whose columns are not among the index's own. Extras are the columns of both that the
+// bytes of the key don't tell. So that unique keys need one look-up of a key, and take a lock of that key, their suffix is left
+// out; the logical key, by which the server searches, has it.
+#pragma once
+
+#include <vector>
+
+#include "key_part.h"
+
+namespace esker {
+
+constexpr uint kHiddenKey = MAX_KEY;
+
+class Index {
+ public:
+  enum Kind : uint8_t { kPrimary, kHidden, kSecondary, kUnique };
+
+  // `primary` is null for a primary key itself; a hidden one has `key_number` kHiddenKey.
+  Index(const TABLE *table, uint key_number, Kind kind, uint32_t number, const Index *primary);
+
+  uint key_number() const { return key_number_; }
+  Kind kind() const { return kind_; }
+  bool is_primary() const { return kind_ <= kHidden; }
+  View prefix() const { return prefix_; }
+  const std::vector<KeyPart> &parts() const { return parts_; }
+
+  // Keys of the primary key, without number: what a position is, and what secondary entries refer to.
+  void append_primary(Bytes &out, const uchar *record) const;
+
+  // The stored entry of a record whose primary key is `primary`. Returns whether a part is null.
+  bool make_entry(Bytes &key, Bytes &value, const uchar *record, View primary) const;
+  // The parts only, with number.
+  bool make_parts(Bytes &key, const uchar *record) const;
+
+  // A search key of the server for the parts in `map`. `stored_size` is where the key of a unique entry ends in it.
+  void make_search(Bytes &key, size_t &stored_size, const uchar *search, key_part_map map) const;
+  // Whether a search for all parts names one entry at most: a unique key without a null.
+  bool is_unique_key(View search) const;
+  bool is_whole_key(key_part_map map) const { return (map & whole_) == whole_; }
+
+  // What an entry tells; these return false if the bytes are not what make_entry makes.
+  bool primary_of(Bytes &primary, View key, View value) const;
+  bool logical_key(Bytes &logical, View key, View value) const;
+  // Puts all columns into a record that the entry has.
+  bool read_entry(uchar *record, View key, View value) const;
+  // Puts the columns into a record that can be made of the primary key.
+  bool read_primary(uchar *record, View primary) const;
+
+ private:
+  struct Suffix {
+    const KeyPart *part;
+    int own;               // the index's own part of the same column; -1 if there is none
+  };
+
+  bool split(View key, std::vector<View> &own) const;
+
+  uint key_number_;
+  Kind kind_;
+  const Index *primary_;
+  Bytes prefix_;
+  key_part_map whole_ = 0;
+  std::vector<KeyPart> parts_;
+  std::vector<Suffix> suffix_;
+  bool suffix_is_primary_ = true;   // no column of the primary key is among the index's own
+  std::vector<Column> extras_;
+};
+
+}  // namespace esker

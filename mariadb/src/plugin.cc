@@ -1,0 +1,57 @@
+// The plugin: what the server loads, and how the engine starts and stops with it.
+#include "dictionary.h"
+#include "engine.h"
+#include "ha_esker.h"
+#include "variables.h"
+
+namespace esker {
+
+namespace {
+
+handler *make_handler(handlerton *hton, TABLE_SHARE *share, MEM_ROOT *root) { return new (root) Handler(hton, share); }
+
+int start(void *place) {
+  handlerton *hton = static_cast<handlerton *>(place);
+  engine_handlerton = hton;
+  if (open_database()) return 1;
+  apply_durability();
+  if (load_dictionary()) {
+    close_database();
+    return 1;
+  }
+  hton->db_type = DB_TYPE_AUTOASSIGN;
+  hton->create = make_handler;
+  hton->flags = HTON_SUPPORTS_EXTENDED_KEYS;
+  static const char *no_files[] = {NullS};
+  hton->tablefile_extensions = no_files;
+  fill_transaction_calls(hton);
+  return 0;
+}
+
+int stop(void *) {
+  forget_dictionary();
+  close_database();
+  return 0;
+}
+
+st_mysql_storage_engine storage_engine = {MYSQL_HANDLERTON_INTERFACE_VERSION};
+
+}  // namespace
+
+}  // namespace esker
+
+maria_declare_plugin(esker){
+    MYSQL_STORAGE_ENGINE_PLUGIN,
+    &esker::storage_engine,
+    "ESKER",
+    "The Esker project",
+    "Transactional LSM tables for flash",
+    PLUGIN_LICENSE_GPL,
+    esker::start,
+    esker::stop,
+    0x0001,
+    nullptr,
+    esker::system_variables,
+    "0.1",
+    MariaDB_PLUGIN_MATURITY_EXPERIMENTAL,
+} maria_declare_plugin_end;

@@ -1,0 +1,46 @@
+// What all handlers of a table share.
+#pragma once
+
+#include <atomic>
+#include <mutex>
+#include <vector>
+
+#include "dictionary.h"
+
+namespace esker {
+
+class TableShare : public Handler_share {
+ public:
+  explicit TableShare(TablePointer table) : entry_(std::move(table)) {}
+
+  // The dictionary's record: another one after the table was truncated.
+  TablePointer entry();
+  void replace_entry(TablePointer table);
+
+  // Takes `count` values of the auto_increment column that are `offset` modulo `increment`, and says which is the first.
+  int take_auto_increment(ulonglong offset, ulonglong increment, ulonglong count, ulonglong &first);
+  // The value was used; returns what comes next then.
+  uint64_t use_auto_increment(uint64_t value);
+  int peek_auto_increment(uint64_t &next);
+  int set_auto_increment(uint64_t next);
+
+  // The number of the next row in a table without a primary key.
+  int next_row_number(uint64_t &number);
+
+  // How many rows have the same first parts of an index, for each number of parts; 0 where nobody knows.
+  ulong rows_per_key(uint key, uint part);
+  void set_rows_per_key(uint key, std::vector<ulong> rows);
+  bool has_rows_per_key(uint key);
+
+ private:
+  int load_auto_increment();
+  int load_row_number();
+
+  std::mutex mutex_;                       // guards what follows
+  TablePointer entry_;
+  uint64_t next_auto_increment_ = 0;       // 0: not read yet
+  uint64_t next_row_number_ = 0;           // the same
+  std::vector<std::vector<ulong>> rows_per_key_;
+};
+
+}  // namespace esker

@@ -1,0 +1,47 @@
+// System variables: few, as whatever is not for one connection or for commits is a setting of the engine.
+#include "variables.h"
+
+#include "transaction.h"
+
+namespace esker {
+
+namespace {
+
+char *data_dir;
+char *settings;
+ulonglong memory_bytes;
+ulong flush_at_commit_value;
+
+const char *flush_names[] = {"0", "1", "2", NullS};
+TYPELIB flush_typelib = {array_elements(flush_names) - 1, "esker_flush_log_at_trx_commit", flush_names, nullptr};
+
+void change_flush(THD *, st_mysql_sys_var *, void *, const void *save) {
+  flush_at_commit_value = *static_cast<const ulong *>(save);
+  apply_durability();
+}
+
+MYSQL_SYSVAR_STR(data_dir, data_dir, PLUGIN_VAR_READONLY | PLUGIN_VAR_RQCMDARG,
+                 "The folder of the database; by default esker in the data directory", nullptr, nullptr, nullptr);
+MYSQL_SYSVAR_ULONGLONG(memory_size, memory_bytes, PLUGIN_VAR_READONLY | PLUGIN_VAR_RQCMDARG,
+                       "Memory of the engine in bytes: memtables, block cache, indexes and filters", nullptr, nullptr,
+                       512ULL << 20, 16ULL << 20, ULONGLONG_MAX, 1 << 20);
+MYSQL_SYSVAR_STR(settings, settings, PLUGIN_VAR_READONLY | PLUGIN_VAR_RQCMDARG,
+                 "Other settings of the engine, name=value;name=value", nullptr, nullptr, nullptr);
+MYSQL_SYSVAR_ENUM(flush_log_at_trx_commit, flush_at_commit_value, PLUGIN_VAR_RQCMDARG,
+                  "What a commit waits for: 1 the device, 2 the operating system, 0 as 2", nullptr, change_flush, kFlushAlways,
+                  &flush_typelib);
+MYSQL_THDVAR_ULONG(lock_wait_timeout, PLUGIN_VAR_RQCMDARG, "Seconds that a transaction waits for a lock", nullptr, nullptr, 50,
+                   0, 1024 * 1024 * 1024, 0);
+
+}  // namespace
+
+st_mysql_sys_var *system_variables[] = {MYSQL_SYSVAR(data_dir), MYSQL_SYSVAR(memory_size), MYSQL_SYSVAR(settings),
+                                        MYSQL_SYSVAR(flush_log_at_trx_commit), MYSQL_SYSVAR(lock_wait_timeout), nullptr};
+
+Startup startup_variables() { return {data_dir, memory_bytes, settings}; }
+
+FlushAtCommit flush_at_commit() { return static_cast<FlushAtCommit>(flush_at_commit_value); }
+
+ulonglong lock_wait_timeout_us(THD *thd) { return THDVAR(thd, lock_wait_timeout) * 1000000ULL; }
+
+}  // namespace esker

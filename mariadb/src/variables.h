@@ -1,0 +1,24 @@
+// System variables.
+#pragma once
+
+#include "server.h"
+
+namespace esker {
+
+extern st_mysql_sys_var *system_variables[];
+
+// Of the server, read when it starts.
+struct Startup {
+  const char *data_dir;        // null: `esker` in the server's data directory
+  ulonglong memory_bytes;      // memtables, block cache, indexes and filters together
+  const char *settings;        // `name=value;name=value`, as docs/tuning.md has them
+};
+Startup startup_variables();
+
+enum FlushAtCommit : ulong { kFlushNever = 0, kFlushAlways = 1, kFlushToSystem = 2 };
+FlushAtCommit flush_at_commit();
+
+// Of a connection.
+ulonglong lock_wait_timeout_us(THD *thd);
+
+}  // namespace esker

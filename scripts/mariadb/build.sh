@@ -1,0 +1,14 @@
+#!/usr/bin/env bash
+# Builds ha_esker.so into target/mariadb/build/plugins, beside links to the server's own plugins. Only what has changed is compiled.
+# Usage: scripts/mariadb/build.sh
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+. scripts/mariadb/env.sh
+scripts/mariadb/fetch.sh
+
+capi=$mariadb_home/capi
+scripts/capi.sh "$capi" >/dev/null
+make --no-print-directory -s -f scripts/mariadb/plugin.mk -j"$(nproc)" BUILD="$mariadb_build" CAPI="$capi" \
+  PREFIX="$mariadb_prefix" SOURCE="$mariadb_source" PLUGINS="$mariadb_plugins"
+for plugin in "$mariadb_prefix"/usr/lib/mysql/plugin/*.so; do ln -sf "$plugin" "$mariadb_plugins/"; done
+say "built $mariadb_plugins/ha_esker.so"
