@@ -56,8 +56,7 @@ bool open_with(esker_options *options, esker_transaction_settings *settings, esk
     return true;
   }
   esker_options_create_missing_families(options, true);
-  const char *path = startup.data_dir == nullptr || *startup.data_dir == '\0' ? "esker" : startup.data_dir;
-  return logged(esker_db_open_transactional(path, options, settings, &db), "opening the database") ||
+  return logged(esker_db_open_transactional(data_folder(), options, settings, &db), "opening the database") ||
          logged(esker_family_open(db, "default", &rows), "opening the database") ||
          logged(esker_family_open(db, "dictionary", &dictionary_family), "opening the database");
 }

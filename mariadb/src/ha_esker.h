@@ -1,4 +1,4 @@
-// The handler: a table as one statement at a time uses it. handler_table.cc opens, creates and describes, handler_read.cc reads,
+// The handler: a table as one statement at a time uses it. handler_table.cc opens, creates and describes, handler_check.cc checks, handler_read.cc reads,
 // handler_write.cc writes.
 #pragma once
 
@@ -33,7 +33,9 @@ class Handler final : public handler {
   int close() override;
   int reset() override;
   int info(uint flag) override;
-  int extra(enum ha_extra_function) override { return 0; }
+  int extra(enum ha_extra_function operation) override;
+  handler *clone(const char *name, MEM_ROOT *root) override;
+  int check(THD *thd, HA_CHECK_OPT *) override;
   int analyze(THD *thd, HA_CHECK_OPT *) override;
   int optimize(THD *thd, HA_CHECK_OPT *) override;
   void update_create_info(HA_CREATE_INFO *info) override;
@@ -89,6 +91,7 @@ class Handler final : public handler {
   void follow_entry();
   void read_statistics();
   int sample(uint key);
+  int check_entries(const esker_snapshot *snapshot, const esker_read_options *options, ha_rows &count);
 
   int begin_read(const Index &index);
   int lock_scan(View start, View end);
@@ -107,6 +110,7 @@ class Handler final : public handler {
   int put_entry(View key, View value);
   int remove_entry(const Index &index, View key);
   void note_auto_increment(const uchar *record);
+  int commit_copy();
   bool is_touched(const Index &index) const;
   int update_entries(const uchar *old_record, const uchar *new_record, View old_primary, View new_primary);
   void current_primary(Bytes &primary, const uchar *record);
@@ -121,6 +125,8 @@ class Handler final : public handler {
   LockMode lock_ = kNoLock;
   Cursor cursor_;
   const Index *active_ = nullptr;
+  bool begun_ = false;             // a scan of all rows has read its first one
+  bool copying_ = false;           // an ALTER TABLE fills the table, which nobody else sees
   bool point_ = false;             // the last read looked a key up, and the cursor is not there
   Bytes search_;                   // of the last read by key
   Bytes last_primary_;             // of the last row that was read

@@ -26,7 +26,10 @@ int Handler::index_end() {
   return 0;
 }
 
-int Handler::rnd_init(bool) { return begin_read(*primary_); }
+int Handler::rnd_init(bool) {
+  begun_ = false;
+  return begin_read(*primary_);
+}
 
 int Handler::rnd_end() {
   point_ = false;
@@ -176,7 +179,9 @@ int Handler::index_read_map(uchar *buf, const uchar *key, key_part_map map, enum
   size_t stored_size;
   index.make_search(search_, stored_size, key, map);
   point_ = false;
-  if (flag == HA_READ_KEY_EXACT && index.is_whole_key(map) && (index.is_primary() || index.is_unique_key(search_))) {
+  // Pushed conditions are checked where entries are read one after the other.
+  if (flag == HA_READ_KEY_EXACT && index.is_whole_key(map) && pushed_idx_cond_keyno != active_index &&
+      (index.is_primary() || index.is_unique_key(search_))) {
     return point_read(buf, index);
   }
   if (const int code = cursor_.open(thd(), *transaction_, index)) return code;
@@ -290,12 +295,9 @@ int Handler::index_next_same(uchar *buf, const uchar *, uint) {
 }
 
 int Handler::rnd_next(uchar *buf) {
-  if (!cursor_.is_open() || !cursor_.has_row()) {
-    if (!search_.empty()) return HA_ERR_END_OF_FILE;
-    search_.assign(active_->prefix());   // begun
-    return index_first(buf);
-  }
-  return step(buf, true, cursor_.next());
+  if (begun_) return step(buf, true, cursor_.next());
+  begun_ = true;
+  return index_first(buf);
 }
 
 // A position is the length of the primary key (2 bytes, little-endian), the key, and zeros.

@@ -121,7 +121,31 @@ int Handler::reset() {
   esker_value_reset(check_value_);
   active_ = nullptr;
   point_ = false;
+  copying_ = false;
   return 0;
+}
+
+int Handler::extra(enum ha_extra_function operation) {
+  switch (operation) {
+    case HA_EXTRA_BEGIN_COPY:
+    case HA_EXTRA_BEGIN_ALTER_IGNORE_COPY:
+      // A temporary table may be filled inside a transaction of the client, which is not this statement's to commit.
+      copying_ = !thd()->in_active_multi_stmt_transaction();
+      break;
+    case HA_EXTRA_END_COPY:
+    case HA_EXTRA_ABORT_COPY: copying_ = false; break;
+    default: break;
+  }
+  return 0;
+}
+
+// Another handler of the statement, which reads the table beside this one.
+handler *Handler::clone(const char *name, MEM_ROOT *root) {
+  Handler *other = static_cast<Handler *>(handler::clone(name, root));
+  if (other == nullptr) return nullptr;
+  other->transaction_ = transaction_;
+  other->lock_ = lock_;
+  return other;
 }
 
 THR_LOCK_DATA **Handler::store_lock(THD *, THR_LOCK_DATA **to, enum thr_lock_type lock_type) {
@@ -139,7 +163,9 @@ int Handler::external_lock(THD *thd, int lock_type) {
     return 0;
   }
   if (lock_type == F_WRLCK) lock_ = kExclusiveLock;
-  return start_stmt(thd, TL_IGNORE);
+  const int code = start_stmt(thd, TL_IGNORE);
+  if (code == 0) transaction_->add_table();
+  return code;
 }
 
 int Handler::start_stmt(THD *thd, thr_lock_type lock_type) {

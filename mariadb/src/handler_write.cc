@@ -73,7 +73,15 @@ int Handler::write_row(const uchar *buf) {
     if (const int code = put_entry(key_, value_)) return code;
   }
   note_auto_increment(buf);
-  return 0;
+  return commit_copy();
+}
+
+// A copy of a table may be larger than a transaction. Nobody else sees it until it is whole, so it is committed piece by piece.
+int Handler::commit_copy() {
+  constexpr size_t kPieceBytes = 16 << 20;
+  if (!copying_ || esker_transaction_write_bytes(transaction_->get()) < kPieceBytes) return 0;
+  if (const int code = transaction_->commit(thd())) return code;
+  return transaction_->begin(thd(), false);
 }
 
 // The primary key of a record that was read.

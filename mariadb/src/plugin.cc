@@ -2,7 +2,11 @@
 #include "dictionary.h"
 #include "engine.h"
 #include "ha_esker.h"
+#include "status.h"
 #include "variables.h"
+
+// The server's, in none of its headers.
+bool ignore_db_dirs_append(const char *folder);
 
 namespace esker {
 
@@ -13,7 +17,8 @@ handler *make_handler(handlerton *hton, TABLE_SHARE *share, MEM_ROOT *root) { re
 int start(void *place) {
   handlerton *hton = static_cast<handlerton *>(place);
   engine_handlerton = hton;
-  if (open_database()) return 1;
+  // A folder in the data directory is a database to the server, unless it is told otherwise.
+  if (ignore_db_dirs_append(data_folder()) || open_database()) return 1;
   apply_durability();
   if (load_dictionary()) {
     close_database();
@@ -21,6 +26,7 @@ int start(void *place) {
   }
   hton->db_type = DB_TYPE_AUTOASSIGN;
   hton->create = make_handler;
+  hton->show_status = show_engine_status;
   hton->flags = HTON_SUPPORTS_EXTENDED_KEYS;
   static const char *no_files[] = {NullS};
   hton->tablefile_extensions = no_files;
@@ -50,7 +56,7 @@ maria_declare_plugin(esker){
     esker::start,
     esker::stop,
     0x0001,
-    nullptr,
+    esker::status_variables,
     esker::system_variables,
     "0.1",
     MariaDB_PLUGIN_MATURITY_EXPERIMENTAL,

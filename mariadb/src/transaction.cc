@@ -67,7 +67,6 @@ int Transaction::begin(THD *thd, bool snapshot_now) {
 }
 
 int Transaction::enter_statement(THD *thd) {
-  tables_++;
   trans_register_ha(thd, false, engine_handlerton, 0);
   if (spans_statements(thd)) trans_register_ha(thd, true, engine_handlerton, 0);
   if (const int code = begin(thd, false)) return code;

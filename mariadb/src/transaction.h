@@ -18,6 +18,7 @@ class Transaction {
 
   // Tells the server that the engine takes part in its statement, and begins what has not begun.
   int enter_statement(THD *thd);
+  void add_table() { tables_++; }
   // The last table of the statement was given back: under READ COMMITTED the next statement sees what is new.
   void leave_statement();
   int begin(THD *thd, bool snapshot_now);

@@ -9,11 +9,12 @@ extern st_mysql_sys_var *system_variables[];
 
 // Of the server, read when it starts.
 struct Startup {
-  const char *data_dir;        // null: `esker` in the server's data directory
   ulonglong memory_bytes;      // memtables, block cache, indexes and filters together
   const char *settings;        // `name=value;name=value`, as docs/tuning.md has them
 };
 Startup startup_variables();
+// The folder of the database, from the server's data directory.
+const char *data_folder();
 
 enum FlushAtCommit : ulong { kFlushNever = 0, kFlushAlways = 1, kFlushToSystem = 2 };
 FlushAtCommit flush_at_commit();

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds ha_esker.so into target/mariadb/build/plugins, beside links to the server's own plugins. Only what has changed is compiled.
+# Builds ha_esker.so, among the plugins of the server in target/mariadb. Only what has changed is compiled.
 # Usage: scripts/mariadb/build.sh
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -10,5 +10,4 @@ capi=$mariadb_home/capi
 scripts/capi.sh "$capi" >/dev/null
 make --no-print-directory -s -f scripts/mariadb/plugin.mk -j"$(nproc)" BUILD="$mariadb_build" CAPI="$capi" \
   PREFIX="$mariadb_prefix" SOURCE="$mariadb_source" PLUGINS="$mariadb_plugins"
-for plugin in "$mariadb_prefix"/usr/lib/mysql/plugin/*.so; do ln -sf "$plugin" "$mariadb_plugins/"; done
 say "built $mariadb_plugins/ha_esker.so"

@@ -6,8 +6,9 @@ mariadb_home=${ESKER_MARIADB_HOME:-${CARGO_TARGET_DIR:-$PWD/target}/mariadb}
 
 mariadb_prefix=$mariadb_home/prefix   # the server's packages, unpacked
 mariadb_source=$mariadb_home/source   # its sources, for the headers that no package has
-mariadb_build=$mariadb_home/build     # objects, tests and ha_esker.so
-mariadb_plugins=$mariadb_build/plugins
+mariadb_build=$mariadb_home/build     # objects and tests
+mariadb_plugins=$mariadb_prefix/usr/lib/mysql/plugin
+mariadb_tests=$mariadb_prefix/usr/share/mysql/mysql-test
 
 say() { echo "mariadb: $*" >&2; }
 fail() { say "$*"; exit 1; }

@@ -10,7 +10,7 @@ cd "$(dirname "$0")/../.."
 packages="mariadb-server mariadb-server-core mariadb-client mariadb-client-core mariadb-common libmariadb3 libmariadb-dev
 libmariadbd-dev mariadb-plugin-rocksdb mariadb-test mariadb-test-data"
 # What the server needs of the system and has not always: used from the prefix as well.
-libraries="liburing2 libaio1 libsnappy1v5"
+libraries="liburing2 libaio1 libsnappy1v5 libpcre2-posix3"
 
 [ "$(cat "$mariadb_home/version" 2>/dev/null)" = "$mariadb_version" ] && exit 0
 command -v apt-get >/dev/null || fail "needs apt: packages of Debian 12"

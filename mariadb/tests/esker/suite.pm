@@ -1,0 +1,7 @@
+package My::Suite::Esker;
+
+@ISA = qw(My::Suite);
+
+sub is_default { 0 }
+
+bless { };
