@@ -128,6 +128,7 @@ class Handler final : public handler {
   bool begun_ = false;             // a scan of all rows has read its first one
   bool copying_ = false;           // an ALTER TABLE fills the table, which nobody else sees
   bool point_ = false;             // the last read looked a key up, and the cursor is not there
+  uint duplicate_key_ = MAX_KEY;   // of the last write that found a duplicate
   Bytes search_;                   // of the last read by key
   Bytes last_primary_;             // of the last row that was read
   esker_value *row_value_;         // what the last row is in

@@ -226,7 +226,7 @@ int Handler::info(uint flag) {
     uint64_t next;
     if (share_->peek_auto_increment(next) == 0) stats.auto_increment_value = next;
   }
-  if ((flag & HA_STATUS_ERRKEY) != 0) errkey = lookup_errkey;
+  if ((flag & HA_STATUS_ERRKEY) != 0) errkey = duplicate_key_;
   return 0;
 }
 

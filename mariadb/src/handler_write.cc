@@ -16,7 +16,7 @@ int Handler::check_unique(const Index &index, View key) {
       esker_transaction_get_for_update(transaction_->get(), rows, slice(key), ESKER_EXCLUSIVE, check_value_, &found));
   if (code != 0) return code;
   if (found.data == nullptr) return 0;
-  lookup_errkey = errkey = index.key_number();
+  duplicate_key_ = index.key_number();
   return HA_ERR_FOUND_DUPP_KEY;
 }
 

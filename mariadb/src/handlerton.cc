@@ -109,8 +109,10 @@ int decide(XID *xid, esker_error *(*decision)(esker_transaction *)) {
   esker_transaction *transaction;
   esker_error *error = esker_transaction_take_prepared(db, slice(name_of(*xid)), &transaction);
   if (error != nullptr) {
+    // The server asks every engine, whether it took part or not.
     const bool unknown = esker_error_get_kind(error) == ESKER_NOT_FOUND;
-    logged(error, "deciding on a prepared transaction");
+    if (unknown) esker_error_free(error);
+    else logged(error, "deciding on a prepared transaction");
     return unknown ? kXaUnknown : kXaResourceError;
   }
   error = decision(transaction);
