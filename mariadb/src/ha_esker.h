@@ -19,6 +19,8 @@ class Handler final : public handler {
   // What a table can have: handler_table.cc.
   Table_flags table_flags() const override;
   ulong index_flags(uint index, uint part, bool all_parts) const override;
+  // Ordered and good for ranges, which is what clients ask by this name.
+  const char *index_type(uint) override { return "BTREE"; }
   uint max_supported_keys() const override { return MAX_KEY; }
   uint max_supported_key_length() const override { return 3072; }
   uint max_supported_key_part_length() const override { return 3072; }
@@ -89,7 +91,7 @@ class Handler final : public handler {
   bool has_hidden_key() const { return primary_->kind() == Index::kHidden; }
   // Makes the codecs anew if the table has got other index numbers.
   void follow_entry();
-  void read_statistics();
+  void read_statistics(uint flag);
   int sample(uint key);
   int check_entries(const esker_snapshot *snapshot, const esker_read_options *options, ha_rows &count);
 
@@ -98,6 +100,7 @@ class Handler final : public handler {
   int step(uchar *buf, bool forward, int code);
   int show_entry(uchar *buf);
   int check_condition(uchar *buf);
+  bool is_still_at(const Index &index, View key, uchar *buf);
   int read_row(uchar *buf, View primary);
   int show_row(uchar *buf, View primary, View row);
   int point_read(uchar *buf, const Index &index);
@@ -115,6 +118,7 @@ class Handler final : public handler {
   int update_entries(const uchar *old_record, const uchar *new_record, View old_primary, View new_primary);
   void current_primary(Bytes &primary, const uchar *record);
 
+  Bytes name_;                     // of the table, or of a partition of it
   TableShare *share_ = nullptr;
   TablePointer entry_;
   std::unique_ptr<Index> primary_;

@@ -56,7 +56,7 @@ int Handler::check_entries(const esker_snapshot *snapshot, const esker_read_opti
       esker_slice found;
       if (const int code = fail(esker_db_get(db, rows, slice(key_), options, check_value_, &found))) return code;
       if (found.data == nullptr || view(found) != View(value_)) {
-        sql_print_error("ESKER: %s: key %s has not the entry of a row", table->s->normalized_path.str,
+        sql_print_error("ESKER: %s: key %s has not the entry of a row", name_.c_str(),
                         table->key_info[index->key_number()].name.str);
         return HA_ERR_CRASHED;
       }
@@ -80,7 +80,7 @@ int Handler::check(THD *, HA_CHECK_OPT *) {
     for (; scan.has_row(); scan.next()) entries++;
     code = fail(scan.take_error());
     if (code == 0 && entries != count) {
-      sql_print_error("ESKER: %s: key %s has %llu entries for %llu rows", table->s->normalized_path.str,
+      sql_print_error("ESKER: %s: key %s has %llu entries for %llu rows", name_.c_str(),
                       table->key_info[index->key_number()].name.str, entries, count);
       code = HA_ERR_CRASHED;
     }

@@ -57,7 +57,7 @@ int Handler::show_row(uchar *buf, View primary, View row) {
   // A row that may be changed is read whole: entries of indexes are found by what it was.
   const MY_BITMAP *wanted = lock_ == kExclusiveLock ? nullptr : table->read_set;
   if (!primary_->read_primary(buf, primary) || !row_format_->read(buf, row, wanted)) {
-    sql_print_error("ESKER: a row of %s can't be read", table->s->normalized_path.str);
+    sql_print_error("ESKER: a row of %s can't be read", name_.c_str());
     return HA_ERR_CRASHED;
   }
   return 0;
@@ -110,9 +110,17 @@ int Handler::show_entry(uchar *buf) {
   }
   const int code = read_row(buf, primary_buffer_);
   if (code != 0 || lock_ == kNoLock || active_->is_primary()) return code;
-  // The locked row is the newest there is. It may have moved in the index since the entry was read.
-  active_->make_entry(key_, value_, buf, last_primary_);
-  return View(key_) == cursor_.key() ? 0 : kSkipped;
+  return is_still_at(*active_, cursor_.key(), buf) ? 0 : kSkipped;
+}
+
+// Whether the row in a record, which is the newest there is once it is locked, has not moved in an index since its entry was read.
+bool Handler::is_still_at(const Index &index, View key, uchar *buf) {
+  if (table->vfield != nullptr && buf == table->record[0]) {
+    table->update_virtual_fields(this, VCOL_UPDATE_FOR_READ);
+    table->update_virtual_fields(this, VCOL_UPDATE_INDEXED);
+  }
+  index.make_entry(key_, value_, buf, last_primary_);
+  return key == View(key_);
 }
 
 // Shows the entry that a move has led to, or the next one that there is something to show of.
@@ -233,8 +241,7 @@ int Handler::point_read(uchar *buf, const Index &index) {
   const int code = read_row(buf, primary);
   if (code == kSkipped) return HA_ERR_KEY_NOT_FOUND;
   if (code != 0 || lock_ == kNoLock || index.is_primary()) return code;
-  index.make_entry(key_, value_, buf, last_primary_);
-  return key_ == search_ ? 0 : HA_ERR_KEY_NOT_FOUND;
+  return is_still_at(index, search_, buf) ? 0 : HA_ERR_KEY_NOT_FOUND;
 }
 
 // A scan goes on from a key that was only looked up.

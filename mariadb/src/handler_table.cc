@@ -61,14 +61,15 @@ int Handler::delete_table(const char *name) { return esker::drop_table(name); }
 int Handler::rename_table(const char *from, const char *to) { return esker::rename_table(from, to); }
 
 int Handler::truncate() {
-  if (const int code = esker::truncate_table(table->s->normalized_path.str)) return code;
+  if (const int code = esker::truncate_table(name_.c_str())) return code;
   cursor_.close();
-  share_->replace_entry(find_table(table->s->normalized_path.str));
+  share_->replace_entry(find_table(name_.c_str()));
   follow_entry();
   return 0;
 }
 
 int Handler::open(const char *name, int, uint) {
+  name_ = name;
   lock_shared_ha_data();
   share_ = static_cast<TableShare *>(get_ha_share_ptr());
   if (share_ == nullptr) {
@@ -187,15 +188,15 @@ void Handler::unlock_row() {
   fail(esker_transaction_undo_get_for_update(transaction_->get(), rows, slice(row_key_), nullptr));
 }
 
-void Handler::read_statistics() {
+void Handler::read_statistics(uint flag) {
   Bytes end(primary_->prefix());
   make_successor(end);
   const esker_range range = {slice(primary_->prefix()), slice(end)};
   uint64_t count = 0, bytes = 0;
   if (fail(esker_db_approximate_count(db, rows, range, &count)) != 0) return;
   if (fail(esker_db_approximate_size(db, rows, range, &bytes)) != 0) return;
-  // Nobody may take a guess of none for the truth.
-  stats.records = std::max<ha_rows>(count, 1);
+  // The optimizer may not take a guess of none for the truth; who asks for a table's status sees it.
+  stats.records = count == 0 && (flag & (HA_STATUS_TIME | HA_STATUS_OPEN)) == 0 ? 1 : count;
   stats.data_file_length = bytes;
   stats.index_file_length = 0;
   for (const auto &index : indexes_) {
@@ -205,12 +206,12 @@ void Handler::read_statistics() {
     const esker_range entries = {slice(index->prefix()), slice(end)};
     if (fail(esker_db_approximate_size(db, rows, entries, &bytes)) == 0) stats.index_file_length += bytes;
   }
-  stats.mean_rec_length = static_cast<ulong>(stats.data_file_length / stats.records);
+  stats.mean_rec_length = static_cast<ulong>(stats.data_file_length / std::max<ha_rows>(stats.records, 1));
   stats.delete_length = 0;
 }
 
 int Handler::info(uint flag) {
-  if ((flag & HA_STATUS_VARIABLE) != 0) read_statistics();
+  if ((flag & HA_STATUS_VARIABLE) != 0) read_statistics(flag);
   if ((flag & HA_STATUS_CONST) != 0) {
     for (uint key = 0; key < table->s->keys; key++) {
       KEY &info = table->key_info[key];
@@ -335,7 +336,7 @@ double Handler::read_time(uint key, uint ranges, ha_rows rows_read) {
   if (key != table->s->primary_key) return handler::read_time(key, ranges, rows_read);
   const double scan = scan_time();
   if (stats.records < rows_read) return scan;
-  return ranges + static_cast<double>(rows_read) / static_cast<double>(stats.records) * scan;
+  return ranges + static_cast<double>(rows_read) / static_cast<double>(std::max<ha_rows>(stats.records, 1)) * scan;
 }
 
 }  // namespace esker

@@ -173,7 +173,8 @@ void KeyPart::append_value(Bytes &out, View value) const {
   }
   // A CHAR in a search key is filled with spaces.
   if (!varying_search_) value = value.substr(0, charset_->lengthsp(value.data(), value.size()));
-  scratch.resize(charset_->strnxfrmlen(value.size()) + 8);
+  // The charset takes a length for one of characters of the longest kind.
+  scratch.resize(charset_->strnxfrmlen(value.size() * charset_->mbmaxlen) + 8);
   const size_t size = charset_->strnxfrm(scratch.data(), scratch.size(), static_cast<uint>(value.size()), value.data(),
                                          value.size(), 0);
   const View weights(scratch.data(), size);

@@ -34,8 +34,9 @@ int TableShare::take_auto_increment(ulonglong offset, ulonglong increment, ulong
     if (first < offset) first = offset;
     else if (behind != 0) first += increment - behind;
   }
-  const ulonglong room = (ULONGLONG_MAX - first) / increment;
-  next_auto_increment_ = first + std::min(count, room) * increment;
+  // Behind the last value; whoever comes next aligns to an increment of his own.
+  const ulonglong room = (ULONGLONG_MAX - 1 - first) / increment;
+  next_auto_increment_ = first + std::min(count - 1, room) * increment + 1;
   return 0;
 }
 

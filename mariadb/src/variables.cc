@@ -24,7 +24,7 @@ void change_flush(THD *, st_mysql_sys_var *, void *, const void *save) {
 }
 
 // Setting the variable makes the copy; a value that was set says nothing afterwards.
-int make_checkpoint(THD *thd, st_mysql_sys_var *, void *save, st_mysql_value *value) {
+int make_checkpoint(THD *, st_mysql_sys_var *, void *save, st_mysql_value *value) {
   char buffer[FN_REFLEN];
   int size = sizeof buffer;
   const char *folder = value->val_str(value, buffer, &size);
@@ -33,7 +33,7 @@ int make_checkpoint(THD *thd, st_mysql_sys_var *, void *save, st_mysql_value *va
   esker_error *error = esker_db_checkpoint(db, folder, nullptr, nullptr);
   if (error == nullptr) return 0;
   my_printf_error(ER_UNKNOWN_ERROR, "ESKER: %s", MYF(0), esker_error_message(error));
-  code_of(error, thd);
+  esker_error_free(error);
   return 1;
 }
 

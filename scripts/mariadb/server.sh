@@ -16,7 +16,7 @@ server_start() { # FOLDER OPTION…
   "$mariadb_prefix/usr/sbin/mariadbd" --no-defaults --basedir="$mariadb_prefix/usr" --datadir="$folder/data" \
     --socket="$folder/socket" --skip-networking --user="$(id -un)" --log-error="$folder/error.log" \
     --lc-messages-dir="$mariadb_prefix/usr/share/mysql" --character-sets-dir="$mariadb_prefix/usr/share/mysql/charsets" \
-    --plugin-dir="$mariadb_plugins" --plugin-maturity=experimental --plugin-load-add=ha_esker "$@" &
+    --plugin-dir="$mariadb_plugins" --plugin-maturity=experimental --plugin-load-add=ha_esker "$@" 2>>"$folder/error.log" &
   server_process=$!
   local tries=0
   until "$mariadb_prefix/usr/bin/mariadb-admin" --no-defaults --socket="$folder/socket" ping >/dev/null 2>&1; do

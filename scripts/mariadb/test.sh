@@ -24,9 +24,11 @@ rm -rf "$mariadb_tests/plugin/esker"
 cp -r mariadb/tests "$mariadb_tests/plugin/esker"
 root=$PWD
 cd "$mariadb_tests"
+status=0
 for suite in $suites; do
   perl mysql-test-run.pl --vardir="$mariadb_home/mtr" --suite="$suite" --force --retry=0 --max-test-fail=0 --nocheck-testcases \
-    --skip-rpl "$@"
+    --skip-rpl "$@" || status=1
 done
 # Recorded results are the project's.
 if [[ " $* " == *" --record "* ]]; then cp "$mariadb_tests"/plugin/esker/esker/*.result "$root/mariadb/tests/esker/"; fi
+exit $status
