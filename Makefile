@@ -80,3 +80,4 @@ mariadb-shell: ## a private MariaDB server with the plugin, and a client
 test-mariadb: ## the plugin's tests, in a MariaDB server
 	@scripts/mariadb/build.sh
 	@scripts/mariadb/test.sh
+	@scripts/mariadb/stock.sh

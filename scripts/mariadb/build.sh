@@ -4,6 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 . scripts/mariadb/env.sh
+command -v "${CXX:-c++}" >/dev/null || fail "needs a C++ compiler: apt-get install g++"
 scripts/mariadb/fetch.sh
 
 capi=$mariadb_home/capi
