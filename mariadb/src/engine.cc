@@ -10,7 +10,6 @@ handlerton *engine_handlerton;
 esker_db *db;
 esker_family *rows;
 esker_family *dictionary_family;
-esker_write_options *synced;
 esker_write_options *synced_unlocked;
 
 namespace {
@@ -71,9 +70,7 @@ bool open_database() {
   esker_family_options_free(dictionary_options);
   esker_transaction_settings_free(settings);
   esker_options_free(options);
-  synced = esker_write_options_create();
   synced_unlocked = esker_write_options_create();
-  failed = logged(esker_write_options_set_durability(synced, ESKER_SYNC), "opening") || failed;
   failed = logged(esker_write_options_set_durability(synced_unlocked, ESKER_SYNC), "opening") || failed;
   esker_write_options_set_unlocked(synced_unlocked, true);
   if (failed) close_database();
@@ -81,12 +78,11 @@ bool open_database() {
 }
 
 void close_database() {
-  esker_write_options_free(synced);
   esker_write_options_free(synced_unlocked);
   esker_family_free(rows);
   esker_family_free(dictionary_family);
   if (db != nullptr) logged(esker_db_close(db), "closing the database");
-  synced = synced_unlocked = nullptr;
+  synced_unlocked = nullptr;
   rows = dictionary_family = nullptr;
   db = nullptr;
 }

@@ -14,8 +14,7 @@ extern esker_family *dictionary_family;
 bool open_database();
 void close_database();
 
-// Options of writes that must survive a power cut, and of those that no transaction can be in the way of.
-extern esker_write_options *synced;
+// Of changes of the dictionary: they survive a power cut, and no transaction is in their way, as the server lets none use the table.
 extern esker_write_options *synced_unlocked;
 
 }  // namespace esker

@@ -1,5 +1,5 @@
-// The handler: a table as one statement at a time uses it. handler_table.cc opens, creates and describes, handler_check.cc checks, handler_read.cc reads,
-// handler_write.cc writes.
+// The handler: a table as one statement at a time uses it. handler_table.cc opens, creates and describes, handler_check.cc checks,
+// handler_read.cc reads, handler_write.cc writes.
 #pragma once
 
 #include <memory>

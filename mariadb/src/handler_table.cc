@@ -219,7 +219,8 @@ int Handler::info(uint flag) {
       for (uint part = 0; part < info.ext_key_parts; part++) {
         const bool is_whole = part + 1 >= info.user_defined_key_parts && (info.flags & HA_NOSAME) != 0;
         const bool is_row = part + 1 == info.ext_key_parts && part + 1 > info.user_defined_key_parts;
-        info.rec_per_key[part] = is_whole || is_row ? 1 : std::max<ulong>(1, share_->rows_per_key(key, std::min(part, info.user_defined_key_parts - 1)));
+        const ulong sampled = share_->rows_per_key(key, std::min(part, info.user_defined_key_parts - 1));
+        info.rec_per_key[part] = is_whole || is_row ? 1 : std::max<ulong>(1, sampled);
       }
     }
   }

@@ -57,7 +57,8 @@ MYSQL_THDVAR_ULONG(lock_wait_timeout, PLUGIN_VAR_RQCMDARG, "Seconds that a trans
 }  // namespace
 
 st_mysql_sys_var *system_variables[] = {MYSQL_SYSVAR(data_dir), MYSQL_SYSVAR(memory_size), MYSQL_SYSVAR(settings),
-                                        MYSQL_SYSVAR(flush_log_at_trx_commit), MYSQL_SYSVAR(checkpoint), MYSQL_SYSVAR(lock_wait_timeout), nullptr};
+                                        MYSQL_SYSVAR(flush_log_at_trx_commit), MYSQL_SYSVAR(checkpoint),
+                                        MYSQL_SYSVAR(lock_wait_timeout), nullptr};
 
 Startup startup_variables() { return {memory_bytes, settings}; }
 

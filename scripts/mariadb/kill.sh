@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Kills a server under load, again and again: writers move money between ESKER and InnoDB tables in single transactions, with the binary log on.
+# Kills a server under load, again and again: the writers' transactions change an ESKER and an InnoDB table, with the binary log on.
 # After each restart all that was acknowledged is there, both engines have the same rows, and CHECK TABLE finds nothing.
 # Usage: scripts/mariadb/kill.sh [ROUNDS]
 set -euo pipefail
