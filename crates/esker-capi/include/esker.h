@@ -965,6 +965,10 @@ typedef struct {
   const esker_slice *unplaced;
   // How many.
   size_t unplaced_count;
+  // Names of imported families that are those they were exported with: nothing says which they had here.
+  const esker_slice *imported;
+  // How many.
+  size_t imported_count;
   // Batches of the log that are in tables now.
   uint64_t log_batches;
   // Damaged places in the log that were gone over.

@@ -136,6 +136,10 @@ pub struct esker_repair_report {
     pub unplaced: *const esker_slice<'static>,
     /// How many.
     pub unplaced_count: usize,
+    /// Names of imported families that are those they were exported with: nothing says which they had here.
+    pub imported: *const esker_slice<'static>,
+    /// How many.
+    pub imported_count: usize,
     /// Batches of the log that are in tables now.
     pub log_batches: u64,
     /// Damaged places in the log that were gone over.
@@ -166,6 +170,7 @@ struct Found {
     families: Texts,
     damaged: List<esker_damaged_file, Vec<Damaged>>,
     unplaced: Texts,
+    imported: Texts,
     prepared: Texts,
     set_aside: Texts,
 }
@@ -229,6 +234,7 @@ fn shown(report: RepairReport) -> esker_repaired {
             })
         },
         unplaced: Texts::of_paths(&report.unplaced),
+        imported: Texts::new(report.imported.into_iter().map(String::into_bytes)),
         prepared: Texts::new(report.prepared.into_iter()),
         set_aside: Texts::of_paths(&report.set_aside),
     };
@@ -239,6 +245,7 @@ fn shown(report: RepairReport) -> esker_repaired {
             let (families, family_count) = found.families.slices();
             let (damaged, damaged_count) = found.damaged.parts();
             let (unplaced, unplaced_count) = found.unplaced.slices();
+            let (imported, imported_count) = found.imported.slices();
             let (prepared, prepared_count) = found.prepared.slices();
             let (set_aside, set_aside_count) = found.set_aside.slices();
             vec![esker_repair_report {
@@ -259,6 +266,8 @@ fn shown(report: RepairReport) -> esker_repaired {
                 damaged_count,
                 unplaced,
                 unplaced_count,
+                imported,
+                imported_count,
                 log_batches: report.log_batches,
                 log_damages: report.log_damages,
                 log_lost_bytes: report.log_lost_bytes,

@@ -155,7 +155,8 @@ fn look(items: &[Item], names: &BTreeSet<String>, offered: &mut Offered) {
                     .skip(1)
                     .map(|rest| rest.split([' ', '(', '<']).next().unwrap().to_owned())
                     .collect();
-                let name = item.ident.as_ref().or(item.mac.path.get_ident()).unwrap();
+                let last = item.mac.path.segments.last().map(|segment| &segment.ident);
+                let name = item.ident.as_ref().or(last).unwrap();
                 if !functions.is_empty() {
                     offered.entry(format!("{name}!")).or_default().extend(functions);
                 }

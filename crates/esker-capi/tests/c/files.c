@@ -300,7 +300,8 @@ static void repair(const char *dir) {
   esker_repair_options_free(how);
   report = esker_repaired_report(repaired);
   CHECK(!report->is_lossless && report->manifest == ESKER_MANIFEST_WHOLE && report->manifest_damage_count == 0);
-  CHECK(report->family_count == 1 && is(report->families[0], "default") && report->unplaced_count == 0);
+  CHECK(report->family_count == 1 && is(report->families[0], "default") && report->unplaced_count == 0 &&
+        report->imported_count == 0);
   CHECK(report->prepared_count == 1 && is(report->prepared[0], "one") && report->tables_written >= 1);
   CHECK(report->log_damages == 0 && report->log_lost_bytes == 0 && !report->log_begins_late);
   CHECK(report->set_aside_count >= 1 && report->damaged_count == 1);
