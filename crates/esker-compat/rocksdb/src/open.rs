@@ -46,7 +46,7 @@ impl Database {
 /// A family as the program names it.
 pub type Named<'a> = (String, &'a Settings);
 
-pub const DEFAULT: &str = "default";
+const DEFAULT: &str = "default";
 
 /// How a database is opened.
 #[derive(Clone, Copy, PartialEq)]
@@ -57,7 +57,7 @@ pub enum Mode {
     Secondary,
 }
 
-pub fn open(
+fn open(
     settings: &Settings,
     path: PathBuf,
     families: &[Named<'_>],
@@ -197,6 +197,24 @@ pub fn missing(status: Status, path: &Path) -> Status {
     }
 }
 
+/// Opens a database of the default family alone.
+///
+/// # Safety
+/// The contract.
+pub unsafe fn open_default(
+    settings: *const Settings,
+    name: *const c_char,
+    mode: Mode,
+) -> Result<*mut Database> {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let settings = &*settings;
+        let families = [(DEFAULT.to_owned(), settings)];
+        let (database, _) = open(settings, bytes::path(name), &families, mode)?;
+        Ok(Box::into_raw(Box::new(database)))
+    }
+}
+
 /// # Safety
 /// The contract: `count` names, options and slots for handles.
 pub unsafe fn open_families(
@@ -233,10 +251,7 @@ unsafe extern "C" fn rocksdb_open(
     // SAFETY: the contract.
     unsafe {
         report(error, std::ptr::null_mut(), || {
-            let settings = &*options;
-            let families = [(DEFAULT.to_owned(), settings)];
-            let (database, _) = open(settings, bytes::path(name), &families, Mode::ReadWrite)?;
-            Ok(Box::into_raw(Box::new(database)))
+            open_default(options, name, Mode::ReadWrite)
         })
     }
 }
@@ -251,10 +266,7 @@ unsafe extern "C" fn rocksdb_open_for_read_only(
     // SAFETY: the contract.
     unsafe {
         report(error, std::ptr::null_mut(), || {
-            let settings = &*options;
-            let families = [(DEFAULT.to_owned(), settings)];
-            let (database, _) = open(settings, bytes::path(name), &families, Mode::ReadOnly)?;
-            Ok(Box::into_raw(Box::new(database)))
+            open_default(options, name, Mode::ReadOnly)
         })
     }
 }

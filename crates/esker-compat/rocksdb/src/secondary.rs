@@ -2,10 +2,10 @@
 
 use std::ffi::{c_char, c_int};
 
-use esker_compat::{Status, bytes, report};
+use esker_compat::{Status, report};
 
 use crate::families::Handle;
-use crate::open::{DEFAULT, Database, Mode, open, open_families};
+use crate::open::{Database, Mode, open_default, open_families};
 use crate::options::Settings;
 
 /// The folder of its own that RocksDB's instance logs into is not used: nothing is written.
@@ -19,10 +19,7 @@ unsafe extern "C" fn rocksdb_open_as_secondary(
     // SAFETY: the contract.
     unsafe {
         report(error, std::ptr::null_mut(), || {
-            let settings = &*options;
-            let families = [(DEFAULT.to_owned(), settings)];
-            let (database, _) = open(settings, bytes::path(name), &families, Mode::Secondary)?;
-            Ok(Box::into_raw(Box::new(database)))
+            open_default(options, name, Mode::Secondary)
         })
     }
 }
