@@ -55,7 +55,6 @@ struct State {
     /// Callers that wait for a flush they asked for: flushes run, paused or not.
     flush_requests: usize,
     running: usize,
-    idle_compactors: usize,
 }
 
 impl State {
@@ -154,11 +153,6 @@ impl Scheduler {
         state.generation += 1;
         self.shared.work.notify_all();
         self.shared.quiet.notify_all();
-    }
-
-    /// Compaction threads that have nothing to do right now.
-    pub fn idle_compactors(&self) -> usize {
-        self.shared.state.lock().idle_compactors
     }
 
     /// Compaction threads in all.
@@ -293,7 +287,6 @@ impl Shared {
                 self.quiet.notify_all();
             }
             if !ran {
-                state.idle_compactors += usize::from(lane == Lane::Compaction);
                 match due {
                     Some(due) if state.generation == seen && !state.stopping => {
                         self.work.wait_for(&mut state, due);
@@ -305,7 +298,6 @@ impl Shared {
                         }
                     }
                 }
-                state.idle_compactors -= usize::from(lane == Lane::Compaction);
             }
         }
     }

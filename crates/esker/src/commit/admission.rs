@@ -33,8 +33,6 @@ pub struct Debt {
     pub compaction_bytes: u64,
     /// Debt in bytes from which on it counts.
     pub compaction_bytes_soft: u64,
-    /// Pressure for want of space in blob files: 0 up to the dead bytes that are allowed, 0.5 at twice as many.
-    pub blob_pressure: f64,
 }
 
 impl Debt {
@@ -44,7 +42,34 @@ impl Debt {
         let files = (self.level0_files - self.level0_trigger) / span;
         let soft = self.compaction_bytes_soft.max(1) as f64;
         let bytes = (self.compaction_bytes as f64 - soft) / (3.0 * soft);
-        files.max(bytes).max(self.blob_pressure).clamp(0.0, 2.0)
+        files.max(bytes).clamp(0.0, 2.0)
+    }
+}
+
+/// What writers are held to.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Hold {
+    /// The debt's pressure, averaged: 0 is none.
+    pub pressure: f64,
+    /// The most that space permits, if that is limited (`version/space_rate.rs`).
+    pub bytes_per_second: Option<u64>,
+}
+
+impl Hold {
+    /// Whether it holds nobody.
+    #[inline]
+    pub fn is_none(&self) -> bool {
+        self.pressure <= 0.0 && self.bytes_per_second.is_none()
+    }
+
+    /// What holds writers that are held to both.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        let lowest = self.bytes_per_second.into_iter().chain(other.bytes_per_second);
+        Self {
+            pressure: self.pressure.max(other.pressure),
+            bytes_per_second: lowest.min(),
+        }
     }
 }
 
@@ -110,13 +135,19 @@ impl Admission {
         self.drain_bytes_per_second.load(Ordering::Relaxed)
     }
 
-    /// How long the leader waits before it admits `bytes` under `pressure`.
-    pub fn delay(&self, now: Duration, bytes: usize, pressure: f64) -> Duration {
-        if pressure <= 0.0 {
+    /// How long the leader waits before it admits `bytes`.
+    pub fn delay(&self, now: Duration, bytes: usize, hold: Hold) -> Duration {
+        if hold.is_none() {
             return Duration::ZERO;
         }
-        let drain = self.drain_bytes_per_second().max(1 << 20) as f64;
-        let permitted = drain * (2.0 * (1.0 - pressure)).max(0.1);
+        let mut permitted = f64::INFINITY;
+        if hold.pressure > 0.0 {
+            let drain = self.drain_bytes_per_second().max(1 << 20) as f64;
+            permitted = drain * (2.0 * (1.0 - hold.pressure)).max(0.1);
+        }
+        if let Some(most) = hold.bytes_per_second {
+            permitted = permitted.min(most as f64);
+        }
         let cost_us = bytes as f64 * 1e6 / permitted;
         let now_us = now.as_micros() as u64;
         // Unused permission is not saved up beyond one step.
@@ -146,7 +177,6 @@ mod tests {
             level0_files_max: 20,
             compaction_bytes: 0,
             compaction_bytes_soft: 1,
-            blob_pressure: 0.0,
         }
     }
 
@@ -156,7 +186,7 @@ mod tests {
         assert_eq!(debt(4.0).pressure(), 0.0);
         for i in 0..1000 {
             assert_eq!(
-                admission.delay(Duration::from_micros(i), 1 << 20, 0.0),
+                admission.delay(Duration::from_micros(i), 1 << 20, Hold::default()),
                 Duration::ZERO
             );
         }
@@ -206,9 +236,12 @@ mod tests {
         let mut rates = Vec::new();
         let (mut second, mut second_bytes) = (1.0, 0.0);
         while now < 60.0 {
-            let pressure = debt(level0 / file).pressure();
+            let hold = Hold {
+                pressure: debt(level0 / file).pressure(),
+                bytes_per_second: None,
+            };
             let wait = admission
-                .delay(Duration::from_secs_f64(now), 800, pressure)
+                .delay(Duration::from_secs_f64(now), 800, hold)
                 .as_secs_f64();
             let step = wait + 2e-6;
             now += step;

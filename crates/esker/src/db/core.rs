@@ -94,6 +94,8 @@ pub(super) struct Core {
     pub prepared: Mutex<PreparedSet>,
     pub tables: Arc<Tables>,
     pub graveyard: Arc<Graveyard>,
+    /// Held while files are removed; nothing is locked under it but leaves.
+    pub removing: Mutex<()>,
     pub arena_pool: Arc<MemtableArenaPool>,
     pub snapshots: Arc<SnapshotList>,
     pub metrics: Arc<Metrics>,
@@ -230,6 +232,8 @@ impl Core {
     /// Removes the SSTables and blob files that no version refers to any more, and the blocks of those that are open from
     /// the block cache.
     pub fn bury_dead_files(&self) {
+        // Who comes back from here finds them gone, also those that another thread has taken out.
+        let _removing = self.removing.lock();
         for dead in self.graveyard.drain() {
             if let Some(table) = dead.table {
                 table.leave_cache();

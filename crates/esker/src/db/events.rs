@@ -217,10 +217,10 @@ impl Core {
         self.set_stall(WriteStall::Stopped, || family.map(event_family));
     }
 
-    /// Writers are let in as this pressure says. Under the token.
+    /// Writers are let in, held back or not. Under the token.
     #[inline]
-    pub fn let_writers_in(&self, pressure: f64) {
-        if pressure > 0.0 {
+    pub fn let_writers_in(&self, held_back: bool) {
+        if held_back {
             self.set_stall(WriteStall::HeldBack, || most_pressed(&self.families.load()));
         } else {
             self.set_stall(WriteStall::None, || None);

@@ -55,14 +55,16 @@ impl Work for Core {
 impl Core {
     /// Flushes the sealed memtables of the family that has waited longest.
     fn flush_one(&self) -> bool {
-        self.bury_dead_files();
         let families = self.families.load_full();
         let waiting = families
             .by_id
             .values()
             .filter_map(|family| Some((family.view().sealed.last()?.wal_number(), family)))
             .min_by_key(|(wal_number, _)| *wal_number);
-        let Some((_, family)) = waiting else { return false };
+        let Some((_, family)) = waiting else {
+            self.bury_dead_files();
+            return false;
+        };
         match self.flush_family(family) {
             Ok(()) => self.health.flush_succeeded(),
             Err(error) => {
@@ -140,6 +142,7 @@ impl Core {
     /// Picks and runs a compaction of the family that needs it most.
     fn compact_one(&self) -> bool {
         let Some((family, plan)) = self.pick() else {
+            self.bury_dead_files();
             return false;
         };
         self.update_pressure(&family);
@@ -151,11 +154,13 @@ impl Core {
             Ok(()) => self.health.compaction_succeeded(),
             Err(error) => self.job_failed(error, Lane::Compaction),
         }
-        // The plan held its inputs until now. Their blocks take room from those that have come in their place.
-        drop(plan);
-        self.bury_dead_files();
         self.update_pressure(&family);
         self.flushes.notify();
+        // The plan held its inputs until now. Their blocks take room from those that have come in their place. Others go on
+        // meanwhile: to remove large files takes time.
+        drop(plan);
+        self.wake();
+        self.bury_dead_files();
         true
     }
 
@@ -213,15 +218,17 @@ impl Core {
             let options = family.options();
             // Not the whole view: it would keep the memtables of now alive until the compaction ends.
             let version = Arc::clone(&family.view().version);
+            let is_held = family.hold().bytes_per_second.is_some();
             let blobs = BlobInputs {
                 tables: &self.tables,
                 blobs: version.blobs(),
-                emptied: picker::emptied(&version, &options, plan),
+                emptied: picker::emptied(&version, &options, plan, is_held),
             };
-            let ranges_max = match blobs.emptied.is_empty() {
-                true => self.ranges_for(plan),
-                // Who moves values waits for the device for a good part of the time.
-                false => (2 * self.ranges_for(plan)).min(self.options.subcompactions_max),
+            // Who moves values waits for the device for a good part of the time. In a burst that time is the writers'.
+            let overlaps_waits = !blobs.emptied.is_empty() && (is_held || plan.reason != Reason::Level0Full);
+            let ranges_max = match overlaps_waits {
+                false => self.ranges_for(plan),
+                true => (2 * self.ranges_for(plan)).min(self.options.subcompactions_max),
             };
             let job = Job {
                 plan,
@@ -253,16 +260,14 @@ impl Core {
         Ok(())
     }
 
-    /// Into how many key ranges a plan may be split: threads that have nothing else to do, and this one.
+    /// Into how many key ranges a plan may be split: one for each thread that no other compaction needs.
     fn ranges_for(&self, plan: &Plan) -> usize {
-        let idle = self
-            .scheduler()
-            .map_or(0, |scheduler| scheduler.idle_compactors());
         let by_hand = matches!(plan.reason, Reason::Manual | Reason::Bulk);
+        let compactors = self.scheduler().map_or(1, Scheduler::compactors);
         let threads = if by_hand {
-            self.scheduler().map_or(1, |s| s.compactors())
+            compactors
         } else {
-            idle + 1
+            (compactors + 1).saturating_sub(self.running.lock().count())
         };
         threads.clamp(1, self.options.subcompactions_max)
     }
@@ -294,8 +299,6 @@ impl Core {
             .inspect_err(|_| manifest.discard(new_files()))?;
         family.install(edit, &[], &self.graveyard)?;
         tell(edit, true);
-        drop(manifest);
-        self.bury_dead_files();
         Ok(())
     }
 
@@ -400,8 +403,10 @@ impl Core {
             family.clear_pressure();
             return;
         }
-        let pressure = debt_of(&family.view().version, &options).pressure();
-        family.set_pressure(pressure, self.env.clock.now());
+        let (version, now) = (Arc::clone(&family.view().version), self.env.clock.now());
+        family.set_pressure(debt_of(&version, &options).pressure(), now);
+        let garbage = picker::garbage(&version, &options);
+        family.look_at_garbage(garbage, self.metrics.write_bytes.get(), now);
     }
 
     fn job_failed(&self, error: crate::error::Error, lane: Lane) {
@@ -454,7 +459,6 @@ fn debt_of(version: &Version, options: &ColumnFamilyOptions) -> Debt {
         level0_files_max: options.level0_files_max,
         compaction_bytes: picker::estimate_coming_debt(version, options),
         compaction_bytes_soft: options.level_base_bytes.saturating_mul(16),
-        blob_pressure: picker::blob_pressure(version, options),
     }
 }
 

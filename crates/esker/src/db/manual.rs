@@ -252,6 +252,8 @@ impl Core {
             self.running.lock().unregister(family.id, &plan);
             self.flushes.notify();
             result?;
+            drop(plan);
+            self.bury_dead_files();
             cursor = next;
         }
     }

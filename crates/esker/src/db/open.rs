@@ -413,6 +413,7 @@ fn assemble(parts: Parts) -> Result<Core> {
         prepared: Mutex::new(recovered.prepared),
         tables,
         graveyard: Arc::new(Graveyard::default()),
+        removing: Mutex::default(),
         arena_pool,
         snapshots: Arc::new(SnapshotList::default()),
         metrics,

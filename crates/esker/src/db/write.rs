@@ -8,7 +8,7 @@ use super::core::{Core, Families};
 use super::events::pressure_of;
 use crate::background::Scheduler;
 use crate::batch::{DEFAULT_COLUMN_FAMILY, RawBatch, StepKind};
-use crate::commit::{CommitTarget, Request};
+use crate::commit::{CommitTarget, Hold, Request};
 use crate::error::{Error, ErrorKind, Result};
 use crate::key::Sequence;
 use crate::memtable::{InsertHint, Memtable, MemtableArenaPool};
@@ -282,24 +282,28 @@ impl Core {
             }
         });
         self.waited(self.env.clock.now().saturating_sub(started));
-        self.let_writers_in(pressure_of(&self.families.load()));
+        self.let_writers_in(pressure_of(&self.families.load()) > 0.0);
         result
     }
 
     /// Holds the leader back as the debt of the families demands.
     fn admit(&self, token: &Token, bytes: usize, no_wait: bool) -> Result<()> {
-        let pressure = if token.families.by_id.len() == 1 {
-            token.families.default.pressure()
-        } else {
-            pressure_of(&token.families)
+        let families = &token.families;
+        let hold = match families.by_id.len() {
+            1 => families.default.hold(),
+            _ => families
+                .by_id
+                .values()
+                .map(|family| family.hold())
+                .fold(Hold::default(), Hold::and),
         };
         // While nothing works off the debt, waiting would not make it smaller.
-        let holds_back = pressure > 0.0 && !self.scheduler().is_some_and(Scheduler::is_off);
-        self.let_writers_in(if holds_back { pressure } else { 0.0 });
+        let holds_back = !hold.is_none() && !self.scheduler().is_some_and(Scheduler::is_off);
+        self.let_writers_in(holds_back);
         if !holds_back {
             return Ok(());
         }
-        let wait = self.admission.delay(self.env.clock.now(), bytes, pressure);
+        let wait = self.admission.delay(self.env.clock.now(), bytes, hold);
         if wait.is_zero() {
             return Ok(());
         }

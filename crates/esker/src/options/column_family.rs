@@ -139,9 +139,10 @@ pub struct ColumnFamilyOptions {
     pub blob_value_bytes_min: u64,
     /// Compression of each value in blob files. Can change while running. Default: none.
     pub blob_compression: Compression,
-    /// Bytes of blob files, as a percentage of what is live in them, beyond which space is given back on purpose and writers
-    /// are slowed more and more; while they write at full speed the files may take more. 110 to 10,000. Can change while
-    /// running. Default: 150.
+    /// Bytes of blob files, as a percentage of what is live in them, beyond which space is given back on purpose. Writers that
+    /// make more garbage than that allows are led, within a minute or so, to the rate at which it is given back; a burst
+    /// may take more space until then. More percent are more writes a second at full speed. 110 to 10,000. Can change
+    /// while running. Default: 150.
     pub blob_space_percent: u32,
     /// Size at which compaction starts a new SSTable, in bytes: 16 KiB to 4 GiB. A database of less than 128 of them
     /// gets smaller ones, down to 8 MiB. Default: 64 MiB.

@@ -19,7 +19,9 @@ use std::time::Duration;
 
 use super::pressure::Pressure;
 use super::slot::Graveyard;
+use super::space_rate::{Garbage, SpaceRate};
 use super::{FileMeta, Version, VersionEdit};
+use crate::commit::Hold;
 use crate::error::Result;
 use crate::key::{KeyOrder, Sequence};
 use crate::memtable::Memtable;
@@ -121,6 +123,8 @@ pub struct Family {
     dropped: AtomicBool,
     /// Pressure on its writers; kept by background work.
     pressure: Pressure,
+    /// And what the want of space permits them.
+    space_rate: SpaceRate,
     /// What a read sees that sees less than this is nothing: the family was imported later.
     born: Sequence,
 }
@@ -147,6 +151,7 @@ impl Family {
             change: Mutex::new(()),
             dropped: AtomicBool::new(false),
             pressure: Pressure::default(),
+            space_rate: SpaceRate::default(),
             born: 0,
         }
     }
@@ -260,7 +265,16 @@ impl Family {
 
     /// How hard its debt presses on writers, 0 to 1.
     pub fn pressure(&self) -> f64 {
-        self.pressure.get()
+        self.pressure.get().max(self.space_rate.pressure())
+    }
+
+    /// What writers are held to.
+    #[inline]
+    pub fn hold(&self) -> Hold {
+        Hold {
+            pressure: self.pressure.get(),
+            bytes_per_second: self.space_rate.permitted(),
+        }
     }
 
     /// Sets the pressure from `now` on.
@@ -268,8 +282,14 @@ impl Family {
         self.pressure.set(pressure, now);
     }
 
+    /// Notes how much garbage its blob files have at `now`, when `written_bytes` had been written to the database.
+    pub fn look_at_garbage(&self, garbage: Garbage, written_bytes: u64, now: Duration) {
+        self.space_rate.look(garbage, written_bytes, now);
+    }
+
     /// There is no pressure.
     pub fn clear_pressure(&self) {
         self.pressure.clear();
+        self.space_rate.clear();
     }
 }

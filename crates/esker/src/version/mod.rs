@@ -27,6 +27,7 @@ pub mod manifest;
 mod names;
 mod pressure;
 mod slot;
+mod space_rate;
 mod state;
 mod tables;
 mod values;
@@ -41,6 +42,7 @@ pub use level::{Level, LevelSums};
 pub use levels::Version;
 pub use names::{CURRENT, CURRENT_TEMP, FileKind, LOCK};
 pub use slot::{BlobSlot, Dead, Graveyard, Slot, TableSlot};
+pub use space_rate::Garbage;
 pub use state::{ColumnFamilyState, VersionState};
 pub use tables::Tables;
 

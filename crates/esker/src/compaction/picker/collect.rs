@@ -14,16 +14,26 @@ use super::conflict::PickerContext;
 use super::leveled::pick_where;
 use super::plan::{Plan, Reason};
 use crate::options::ColumnFamilyOptions;
-use crate::version::{BlobUse, FileMeta, Version};
+use crate::version::{BlobUse, FileMeta, Garbage, Version};
 
-/// Dead bytes, as a part of those allowed, that a merge at the bottom leaves if it can.
-const LEAVE_IN_PASSING: f64 = 0.9;
+/// Garbage, as a part of what is allowed, that merges at the bottom aim at, and at which writers are held to the rate at which
+/// space is won back. The rest is for what merges write before what they replace can go, and for the log.
+const WANTED: f64 = 0.6;
+
+/// Of the dead bytes that are wanted this part may be left however many rows are in doubt: to leave less is dear.
+const DEAD_PART: u64 = 2;
+
+/// Dead bytes, as a part of those allowed, that rewriting on purpose leaves.
+const LEAVE_ON_PURPOSE: f64 = 0.9;
 
 /// Bytes of values that a merge may move beside those that come from above.
 const MOVED_MIN: u64 = 16 << 20;
 
 /// And bytes that it moves at most, however much comes from above.
 const MOVED_MAX: u64 = 256 << 20;
+
+/// How many times as much it moves while writers are held back for the sake of space.
+const MOVED_IF_HELD: u64 = 2;
 
 /// Rows whose values are moved bring at least so many bytes with them; fewer aren't worth a new file.
 const BYTES_MIN: u64 = 1 << 20;
@@ -66,25 +76,24 @@ pub(super) fn blob_excess(version: &Version, options: &ColumnFamilyOptions) -> f
     dead.saturating_sub(allowed) as f64 / allowed.max(1) as f64
 }
 
-/// How much the want of space asks for slower writes: nothing while all that is or may be dead is within what is
-/// allowed, 0.5 at twice that, and 0.75 at most, which is half of the rate at which merges take rows down: slow enough for
-/// them to win, and no standstill. A burst is let through and collected behind; writes that never end come to the rate at
-/// which space is given back.
-pub fn blob_pressure(version: &Version, options: &ColumnFamilyOptions) -> f64 {
+/// What is dead in the blob files or may be, and how much of it there may be without slowing writers. A burst is let through and
+/// collected behind; writes that never end come to the rate at which space is given back.
+pub fn garbage(version: &Version, options: &ColumnFamilyOptions) -> Garbage {
     let referred = version.blobs().live_bytes();
     let in_doubt = bytes_above_lowest(version);
-    let garbage = version.blobs().file_bytes().saturating_sub(referred) + in_doubt;
-    let allowed = part_of(referred.saturating_sub(in_doubt), options)
-        .max(options.memtable_bytes.saturating_mul(2))
-        .max(1);
-    (0.5 * (garbage as f64 / allowed as f64) - 0.5).clamp(0.0, 0.75)
+    let dead = version.blobs().file_bytes().saturating_sub(referred);
+    let allowed = part_of(referred.saturating_sub(in_doubt), options);
+    Garbage {
+        bytes: dead.saturating_add(in_doubt),
+        wanted: ((allowed as f64 * WANTED) as u64).max(options.memtable_bytes.saturating_mul(2)),
+    }
 }
 
-/// Numbers of the files to empty, ascending, so that about `part` of the allowed dead bytes are left; no more of them than
-/// have `moved_max` live bytes together, but one.
-fn files_to_empty(version: &Version, options: &ColumnFamilyOptions, part: f64, moved_max: u64) -> Vec<u64> {
-    let (mut dead, allowed) = dead_and_allowed(version, options);
-    let goal = (allowed as f64 * part) as u64;
+/// Numbers of the files to empty, ascending, so that about `goal` dead bytes are left; no more of them than have `moved_max`
+/// live bytes together, but one.
+fn files_to_empty(version: &Version, goal: u64, moved_max: u64) -> Vec<u64> {
+    let blobs = version.blobs();
+    let mut dead = blobs.file_bytes().saturating_sub(blobs.live_bytes());
     let mut files: Vec<&BlobUse> = version
         .blobs()
         .iter()
@@ -104,26 +113,41 @@ fn files_to_empty(version: &Version, options: &ColumnFamilyOptions, part: f64, m
     numbers
 }
 
-/// The blob files out of which `plan` moves the values of its rows, ascending by number.
-pub fn emptied(version: &Version, options: &ColumnFamilyOptions, plan: &Plan) -> Vec<u64> {
+/// The blob files out of which `plan` moves the values of its rows, ascending by number. `is_held`: writers are held back
+/// until there is space.
+pub fn emptied(version: &Version, options: &ColumnFamilyOptions, plan: &Plan, is_held: bool) -> Vec<u64> {
     if !plan.bottommost || version.blobs().is_empty() {
         return Vec::new();
     }
-    // As much is moved as comes from above, or the next ones would wait too long for this one.
     let from_above = plan.files().filter(|(level, _)| *level < plan.level_out);
     let moved_max = match plan.reason {
         Reason::BlobSpace | Reason::Manual | Reason::Bulk => u64::MAX,
         _ => from_above
             .map(|(_, table)| table.blob_bytes())
             .fold(MOVED_MIN, u64::saturating_add)
-            .min(MOVED_MAX),
+            .min(MOVED_MAX)
+            .saturating_mul(if is_held { MOVED_IF_HELD } else { 1 }),
     };
-    let files = files_to_empty(version, options, LEAVE_IN_PASSING, moved_max);
+    let goal = match plan.reason {
+        Reason::BlobSpace => goal_on_purpose(version, options),
+        _ => {
+            let wanted = garbage(version, options).wanted;
+            // What comes to light in this merge, and what has come above it when it ends, is garbage as well.
+            let found = bytes_above_lowest(version).saturating_mul(2);
+            wanted.saturating_sub(found).max(wanted / DEAD_PART)
+        }
+    };
+    let files = files_to_empty(version, goal, moved_max);
     let bytes: u64 = plan.files().map(|(_, table)| bytes_in(table, &files)).sum();
     if bytes < BYTES_MIN && plan.reason != Reason::BlobSpace {
         return Vec::new();
     }
     files
+}
+
+fn goal_on_purpose(version: &Version, options: &ColumnFamilyOptions) -> u64 {
+    let (_, allowed) = dead_and_allowed(version, options);
+    (allowed as f64 * LEAVE_ON_PURPOSE) as u64
 }
 
 /// A plan that rewrites tables for nothing but space in blob files, if more of it is dead than is allowed.
@@ -135,7 +159,7 @@ pub(super) fn pick_collect(
     if version.blobs().is_empty() || blob_excess(version, options) <= 0.0 {
         return None;
     }
-    let files = files_to_empty(version, options, LEAVE_IN_PASSING, u64::MAX);
+    let files = files_to_empty(version, goal_on_purpose(version, options), u64::MAX);
     pick_where(version, options, context, Reason::BlobSpace, |table| {
         bytes_in(table, &files) > 0
     })

@@ -182,7 +182,9 @@ pub fn level0_is_due(version: &Version, options: &ColumnFamilyOptions) -> bool {
 
 /// Files from which on level 0 is compacted: `level0_compaction_trigger`, or up to twice as many where they are small
 /// against the level that they go to. All keys of that level are in their way as a rule, so a merge costs what that
-/// level holds, however little comes down; and with values in blob files very little does. Changes smoothly with sizes.
+/// level holds, however little comes down; and with values in blob files very little does. But the values that rows of level
+/// 0 replace can't be given back before a merge has met them, so the less space there is the sooner they go down. Changes
+/// smoothly with sizes.
 pub fn level0_due_files(version: &Version, options: &ColumnFamilyOptions) -> f64 {
     due_files(version, options, &level_targets(version, options))
 }
@@ -195,7 +197,8 @@ fn due_files(version: &Version, options: &ColumnFamilyOptions, targets: &LevelTa
     }
     let file_bytes = level0.size_bytes() as f64 / level0.len() as f64;
     let below = version.level(targets.level0_output).size_bytes() as f64;
-    (below / LEVEL0_PART / file_bytes.max(1.0)).clamp(trigger, 2.0 * trigger)
+    let room = 1.0 - super::garbage(version, options).part().min(1.0);
+    (below / LEVEL0_PART / file_bytes.max(1.0)).clamp(trigger, (1.0 + room) * trigger)
 }
 
 /// How full level 0 is by some of its files, if it is due with `due` files.

@@ -45,7 +45,7 @@ mod within;
 mod tests;
 
 pub use age::next_aged_in;
-pub use collect::{blob_pressure, emptied};
+pub use collect::{emptied, garbage};
 pub use conflict::{PickerContext, RunningJob};
 pub use levels::{
     LevelScore, LevelTargets, estimate_coming_debt, estimate_debt, level_targets, level0_due_files,

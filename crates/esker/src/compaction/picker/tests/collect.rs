@@ -7,9 +7,7 @@ use proptest::prelude::*;
 
 use super::check::check;
 use crate::compaction::picker::collect::{blob_excess, pick_collect};
-use crate::compaction::picker::{
-    InputLevel, PickerContext, Plan, PlanKind, Reason, blob_pressure, emptied, pick,
-};
+use crate::compaction::picker::{InputLevel, PickerContext, Plan, PlanKind, Reason, emptied, garbage, pick};
 use crate::key::{KeyOrder, ValueKind, internal_key};
 use crate::options::ColumnFamilyOptions;
 use crate::version::{BlobFile, BlobRef, BlobSet, FileMeta, Version};
@@ -131,11 +129,17 @@ fn rows_that_may_hide_others_leave_less_room_for_garbage() {
     // However many are in doubt, a quarter of half of what is referred to.
     assert_eq!(blob_excess(&with_above(100, 25), &options(150)), 0.0);
     assert_eq!(blob_excess(&with_above(100, 50), &options(150)), 1.0);
-    // Writers are slowed by both together: 50 MiB are allowed, 65, 100 and 200 may be dead.
-    assert_eq!(blob_pressure(&with_above(20, 30), &options(150)), 0.0);
-    assert!((blob_pressure(&with_above(20, 45), &options(150)) - 0.15).abs() < 0.001);
-    assert_eq!(blob_pressure(&with_above(20, 80), &options(150)), 0.5);
-    assert_eq!(blob_pressure(&with_above(20, 180), &options(150)), 0.75);
+    // Writers are held to what both together permit: of 50 MiB some are left for what merges write.
+    let both = garbage(&with_above(20, 30), &options(150));
+    assert_eq!((both.bytes, both.wanted), (50 * MIB, 30 * MIB));
+    let small = garbage(
+        &with_above(20, 0),
+        &ColumnFamilyOptions {
+            memtable_bytes: 40 * MIB,
+            ..options(150)
+        },
+    );
+    assert_eq!((small.bytes, small.wanted), (20 * MIB, 80 * MIB));
     // With a single level nothing is hidden.
     let alone = version(vec![vec![table(1, (0, 9), &[(5, 100 * MIB)])]], &[(5, 150 * MIB)]);
     assert_eq!(blob_excess(&alone, &options(150)), 0.0);
@@ -167,14 +171,19 @@ fn the_emptiest_files_are_emptied_and_no_more_than_are_needed() {
     ] {
         let options = options(percent);
         let plan = rewrite(&version, &options, 2, Reason::Manual);
-        assert_eq!(emptied(&version, &options, &plan), files, "{percent} %");
+        assert_eq!(emptied(&version, &options, &plan, false), files, "{percent} %");
     }
 }
 
 #[test]
 fn a_merge_moves_about_as_much_as_comes_from_above() {
     let options = options(110);
-    for (above, files) in [(10, &[3][..]), (50, &[2, 3])] {
+    for (above, is_held, files) in [
+        (10, false, &[3][..]),
+        (25, false, &[3]),
+        (25, true, &[2, 3]),
+        (50, false, &[2, 3]),
+    ] {
         let upper = table(9, (20, 29), &[(5, above * MIB)]);
         let lower = table(12, (20, 29), &[(2, 50 * MIB), (3, 10 * MIB)]);
         let others = table(13, (30, 39), &[(1, 100 * MIB), (4, 90 * MIB)]);
@@ -202,7 +211,7 @@ fn a_merge_moves_about_as_much_as_comes_from_above() {
             Reason::LevelFull,
         )
         .expect("inputs");
-        assert_eq!(emptied(&version, &options, &plan), files, "{above} MiB");
+        assert_eq!(emptied(&version, &options, &plan, is_held), files, "{above} MiB");
     }
 }
 
@@ -228,9 +237,9 @@ fn values_move_only_where_a_merge_ends_at_the_bottom() {
         .expect("an input")
     };
     let alone = version(vec![vec![], vec![Arc::clone(&file)]], &blob);
-    assert_eq!(emptied(&alone, &options, &merge(&alone)), [5]);
+    assert_eq!(emptied(&alone, &options, &merge(&alone), false), [5]);
     let above = version(vec![vec![], vec![Arc::clone(&file)], vec![], vec![below]], &blob);
-    assert!(emptied(&above, &options, &merge(&above)).is_empty());
+    assert!(emptied(&above, &options, &merge(&above), false).is_empty());
 }
 
 #[test]
@@ -242,7 +251,14 @@ fn a_few_values_are_moved_on_purpose_only() {
     ];
     let version = at_the_bottom(tables, &[(5, 100 * MIB)]);
     let options = options(150);
-    let emptied_by = |table, reason| emptied(&version, &options, &rewrite(&version, &options, table, reason));
+    let emptied_by = |table, reason| {
+        emptied(
+            &version,
+            &options,
+            &rewrite(&version, &options, table, reason),
+            false,
+        )
+    };
     assert_eq!(emptied_by(0, Reason::LevelFull), [5]);
     assert!(emptied_by(1, Reason::LevelFull).is_empty());
     assert_eq!(emptied_by(1, Reason::BlobSpace), [5]);
@@ -256,7 +272,7 @@ fn tables_that_point_into_the_emptiest_files_are_rewritten_where_they_are() {
     assert_eq!((numbers(&plan), plan.kind), (vec![13], PlanKind::Merge));
     assert_eq!((plan.level_in, plan.level_out), (LAST, LAST));
     assert!(plan.bottommost);
-    assert_eq!(emptied(&version, &options, &plan), [3]);
+    assert_eq!(emptied(&version, &options, &plan, false), [3]);
     // Levels are in order, so this is what there is to do.
     let picked = pick(&version, &options, &PickerContext::default()).expect("a plan");
     assert_eq!(numbers(&picked), [13]);
@@ -286,14 +302,14 @@ fn a_table_above_the_bottom_goes_down_until_its_values_can_move() {
         }
         assert!(moves <= LAST, "from level {level}");
         assert_eq!((numbers(&plan), plan.level_out), (vec![9, 1], LAST));
-        assert_eq!(emptied(&version, &options, &plan), [5]);
+        assert_eq!(emptied(&version, &options, &plan, false), [5]);
     }
 }
 
 /// The version after a merge: each input is written again where it goes, and its values in emptied files are in one new
 /// file.
 fn carry_out(version: &Version, options: &ColumnFamilyOptions, plan: &Plan, number: &mut u64) -> Version {
-    let emptied = emptied(version, options, plan);
+    let emptied = emptied(version, options, plan, false);
     let mut edit = plan.edit(0);
     let moved_to = *number + 1;
     let mut moved = 0;
