@@ -41,6 +41,8 @@ impl JoinHandle for ModelThread {
 struct Jobs {
     left: AtomicU64,
     running: AtomicU64,
+    /// Jobs that are over.
+    over: AtomicU64,
     /// When there may be more by itself; in a model that time never comes.
     due: Option<Duration>,
 }
@@ -50,6 +52,7 @@ impl Jobs {
         Arc::new(Self {
             left: AtomicU64::new(left),
             running: AtomicU64::new(0),
+            over: AtomicU64::new(0),
             due: None,
         })
     }
@@ -66,6 +69,9 @@ impl Work for Jobs {
             .left
             .fetch_update(Ordering::AcqRel, Ordering::Acquire, |left| left.checked_sub(1))
             .is_ok();
+        if took {
+            self.over.fetch_add(1, Ordering::AcqRel);
+        }
         self.running.fetch_sub(1, Ordering::AcqRel);
         took
     }
@@ -138,6 +144,19 @@ fn two_threads_share_the_work() {
     });
 }
 
+/// Its result is seen before it is over, and it is waited for beside threads that look for more.
+#[test]
+fn who_has_seen_the_result_of_a_job_can_wait_for_its_end() {
+    ::loom::model(|| {
+        let jobs = Jobs::new(1);
+        let scheduler = scheduler(&jobs, 1);
+        scheduler.wait_until(|| jobs.done());
+        scheduler.wait_for_running();
+        assert_eq!(jobs.over.load(Ordering::Acquire), 1);
+        scheduler.stop();
+    });
+}
+
 #[test]
 fn while_paused_nothing_runs() {
     ::loom::model(|| {
@@ -176,6 +195,7 @@ fn who_waits_for_a_time_hears_of_work_that_comes_before() {
         let jobs = Arc::new(Jobs {
             left: AtomicU64::new(0),
             running: AtomicU64::new(0),
+            over: AtomicU64::new(0),
             due: Some(Duration::from_secs(3600)),
         });
         let scheduler = scheduler(&jobs, 0);

@@ -5,9 +5,9 @@
 //! compared under the lock before it sleeps.
 //!
 //! Invariants:
-//! 1. A job begins, and ends, under the count `running`, which is raised in the critical section that finds that nothing holds the
+//! 1. A job begins, and ends, in the list `running`, which it enters in the critical section that finds that nothing holds the
 //!    lane back. So who has raised a reason to hold it back under the lock (a pause, the end of the last requested flush) and then
-//!    seen `running` at 0 knows that none runs, nor begins, until the reason is gone.
+//!    seen `running` empty knows that none runs, nor begins, until the reason is gone.
 //! 2. Of a scheduler that is off no job begins before [`turn_on`](Scheduler::turn_on) or [`drain`](Scheduler::drain) but flushes,
 //!    and those while somebody [requests](Scheduler::request_flush) one. `is_off` is false from then on, and never true again.
 //! 3. What takes a reason away raises the generation under the lock, as work that is announced does. So no thread sleeps on beside
@@ -54,7 +54,9 @@ struct State {
     draining: bool,
     /// Callers that wait for a flush they asked for: flushes run, paused or not.
     flush_requests: usize,
-    running: usize,
+    /// Jobs so far; each has the number that it began with.
+    begun: u64,
+    running: Vec<u64>,
 }
 
 impl State {
@@ -87,7 +89,7 @@ impl Drop for FlushRequest<'_> {
         let mut state = self.shared.state.lock();
         state.flush_requests -= 1;
         // Whoever paused relies on it that nothing runs.
-        while state.holds_back(Lane::Flush) && state.running > 0 {
+        while state.holds_back(Lane::Flush) && !state.running.is_empty() {
             self.shared.quiet.wait(&mut state);
         }
     }
@@ -165,7 +167,7 @@ impl Scheduler {
     pub fn pause(&self) {
         let mut state = self.shared.state.lock();
         state.pauses += 1;
-        while state.running > 0 {
+        while !state.running.is_empty() {
             self.shared.quiet.wait(&mut state);
         }
     }
@@ -239,6 +241,16 @@ impl Scheduler {
         }
     }
 
+    /// Waits until the jobs that run now are over, and with them what they do behind their result: those who wait for a result
+    /// see it before.
+    pub fn wait_for_running(&self) {
+        let mut state = self.shared.state.lock();
+        let last = state.begun;
+        while state.running.iter().any(|job| *job <= last) {
+            self.shared.quiet.wait(&mut state);
+        }
+    }
+
     /// Ends the threads after the jobs that they run.
     pub fn stop(&self) {
         {
@@ -272,14 +284,16 @@ impl Shared {
             let seen = state.generation;
             let (mut ran, mut due) = (false, None);
             if !state.holds_back(lane) {
-                state.running += 1;
+                state.begun += 1;
+                let job = state.begun;
+                state.running.push(job);
                 drop(state);
                 ran = work.run_one(lane);
                 if !ran {
                     due = work.next_due(lane);
                 }
                 state = self.state.lock();
-                state.running -= 1;
+                state.running.retain(|other| *other != job);
                 if ran {
                     state.generation += 1;
                     self.work.notify_all();
@@ -373,7 +387,7 @@ mod tests {
         // A resume that belongs to no pause turns nothing on.
         scheduler.resume();
         scheduler.wake();
-        assert_eq!((left(), scheduler.shared.state.lock().running), (2, 0));
+        assert_eq!((left(), scheduler.shared.state.lock().running.len()), (2, 0));
         let request = scheduler.request_flush();
         assert!(scheduler.is_off() && !scheduler.flushes_are_off());
         scheduler.wait_until(|| left() == 1);
@@ -381,7 +395,7 @@ mod tests {
         scheduler.pause();
         scheduler.turn_on();
         assert!(!scheduler.is_off() && scheduler.paused());
-        assert_eq!((left(), scheduler.shared.state.lock().running), (1, 0));
+        assert_eq!((left(), scheduler.shared.state.lock().running.len()), (1, 0));
         scheduler.resume();
         scheduler.wait_until(|| left() == 0);
         scheduler.stop();
@@ -402,7 +416,7 @@ mod tests {
         drop(request);
         work.flushes.store(3, Ordering::SeqCst);
         scheduler.wake();
-        assert_eq!(scheduler.shared.state.lock().running, 0);
+        assert!(scheduler.shared.state.lock().running.is_empty());
         scheduler.resume();
         scheduler.wait_until(|| {
             work.flushes.load(Ordering::SeqCst) == 0 && work.compactions.load(Ordering::SeqCst) == 0

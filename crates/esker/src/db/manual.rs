@@ -59,8 +59,9 @@ impl Db {
         }
     }
 
-    /// Waits until the database [is idle](Self::is_idle). Returns at once while background work is paused or off, and
-    /// with the error of the job that fails, if one does.
+    /// Waits until the database [is idle](Self::is_idle), and until the jobs that did the last of the work have removed what
+    /// nobody needs any more. Returns at once while background work is paused or off, and with the error of the job that
+    /// fails, if one does.
     pub fn wait_idle(&self) -> Result<()> {
         let core = self.core();
         core.check_open()?;
@@ -73,6 +74,10 @@ impl Db {
             failure = core.health.current();
             failure.is_some() || scheduler.paused() || core.is_idle()
         });
+        if failure.is_none() {
+            // A result is in the view before its job is over: the log that it makes superfluous is removed behind it.
+            scheduler.wait_for_running();
+        }
         core.bury_dead_files();
         failure.map_or(Ok(()), Err)
     }
