@@ -1,8 +1,8 @@
 //! Random transactions of many threads, whose reads and writes are held against what their isolation promises.
 
 use std::collections::BTreeMap;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Barrier, Mutex};
 
 use esker::{ReadOptions, Result};
 use esker_env::Random;
@@ -92,6 +92,15 @@ impl Recorder<'_> {
         Ok(())
     }
 
+    /// Reads a key before the other one has written it, and writes it then.
+    fn meet(&mut self, both: &Barrier, last_value: &AtomicU64) -> Result<bool> {
+        self.read(0, LockMode::Shared)?;
+        both.wait();
+        self.write(0, last_value.fetch_add(1, Ordering::Relaxed) + 1)?;
+        self.transaction.commit()?;
+        Ok(true)
+    }
+
     /// Whether it was committed.
     fn run(&mut self, random: &SeededRandom, last_value: &AtomicU64) -> Result<bool> {
         let steps = 1 + random.next_u64() % 5;
@@ -121,15 +130,80 @@ impl Recorder<'_> {
     }
 }
 
+/// What the transactions of a run have done.
+#[derive(Default)]
+struct History {
+    committed: Mutex<Vec<Committed>>,
+    last_value: AtomicU64,
+    given_up: AtomicU64,
+}
+
+impl History {
+    /// Runs a transaction and notes it, unless it gives up.
+    fn note(
+        &self,
+        promise: Promise,
+        database: &Database,
+        options: &TransactionOptions,
+        run: impl FnOnce(&mut Recorder<'_>) -> Result<bool>,
+    ) {
+        let mut recorder = Recorder {
+            database,
+            transaction: database.begin(options),
+            protected: promise.protected,
+            seen: BTreeMap::new(),
+            written: BTreeMap::new(),
+            again: Vec::new(),
+        };
+        let is_committed = run(&mut recorder).unwrap_or_else(|error| {
+            assert!(error.kind().is_retryable(), "{error}");
+            self.given_up.fetch_add(1, Ordering::Relaxed);
+            false
+        });
+        if !is_committed {
+            return;
+        }
+        let Recorder {
+            seen,
+            written,
+            mut again,
+            ..
+        } = recorder;
+        assert!(
+            again.is_empty() || !promise.protected && promise.isolation == Isolation::ReadCommitted,
+            "a key has changed while it was read"
+        );
+        let writes = written.iter().map(|(key, new)| (*key, seen[key], *new));
+        let writes = writes.collect();
+        again.extend(seen);
+        let reads = again;
+        self.committed.lock().unwrap().push(Committed { reads, writes });
+    }
+}
+
 /// What was committed, and how many gave up.
 fn histories(promise: Promise, seed: u64) -> (Vec<Committed>, u64) {
     let (database, _env) = open(promise.with_locks, &patient());
-    let committed = Mutex::new(Vec::new());
-    let (last_value, given_up) = (AtomicU64::new(0), AtomicU64::new(0));
+    let history = History::default();
+    // On a busy machine the threads may run one after the other. Two meet first: of them one gives up in any case.
+    let both = Barrier::new(2);
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                let options = TransactionOptions {
+                    snapshot: SnapshotTime::Begin,
+                    ..TransactionOptions::isolation(promise.isolation)
+                };
+                history.note(promise, &database, &options, |recorder| {
+                    recorder.meet(&both, &history.last_value)
+                });
+            });
+        }
+    });
+    assert_eq!(history.given_up.load(Ordering::Relaxed), 1);
     std::thread::scope(|scope| {
         for thread in 0..THREADS {
-            let (database, committed) = (&database, &committed);
-            let (last_value, given_up) = (&last_value, &given_up);
+            let (database, history) = (&database, &history);
             scope.spawn(move || {
                 let random = SeededRandom::new(seed * THREADS + thread + 1);
                 let mut options = TransactionOptions::isolation(promise.isolation);
@@ -138,45 +212,16 @@ fn histories(promise: Promise, seed: u64) -> (Vec<Committed>, u64) {
                         0 => SnapshotTime::Begin,
                         _ => SnapshotTime::FirstOperation,
                     };
-                    let mut recorder = Recorder {
-                        database,
-                        transaction: database.begin(&options),
-                        protected: promise.protected,
-                        seen: BTreeMap::new(),
-                        written: BTreeMap::new(),
-                        again: Vec::new(),
-                    };
-                    let is_committed = recorder.run(&random, last_value).unwrap_or_else(|error| {
-                        assert!(error.kind().is_retryable(), "{error}");
-                        given_up.fetch_add(1, Ordering::Relaxed);
-                        false
+                    history.note(promise, database, &options, |recorder| {
+                        recorder.run(&random, &history.last_value)
                     });
-                    if !is_committed {
-                        continue;
-                    }
-                    let Recorder {
-                        seen,
-                        written,
-                        mut again,
-                        ..
-                    } = recorder;
-                    assert!(
-                        again.is_empty()
-                            || !promise.protected && promise.isolation == Isolation::ReadCommitted,
-                        "a key has changed while it was read"
-                    );
-                    let writes = written.iter().map(|(key, new)| (*key, seen[key], *new));
-                    let writes = writes.collect();
-                    again.extend(seen);
-                    let reads = again;
-                    committed.lock().unwrap().push(Committed { reads, writes });
                 }
             });
         }
     });
     assert!(database.running().is_empty());
-    let committed = committed.into_inner().unwrap();
-    (committed, given_up.into_inner())
+    let committed = history.committed.into_inner().unwrap();
+    (committed, history.given_up.into_inner())
 }
 
 fn hold(promise: Promise, serialisable: bool) {

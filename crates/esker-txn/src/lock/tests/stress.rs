@@ -2,6 +2,7 @@
 //!
 //! No wait has a time limit that could hide a wake-up that is lost: such a run would never end.
 
+use std::sync::Barrier;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 use esker::ErrorKind;
@@ -91,6 +92,21 @@ fn transact(txn: &mut Txn, random: &SeededRandom, with_ranges: bool, guarded: &G
     }
 }
 
+/// Two threads, each of which has what the other one wants: a circle however they are scheduled.
+fn cross(txn: &mut Txn, own: u8, both: &Barrier, guarded: &Guarded) {
+    let manager = Arc::clone(&txn.manager);
+    let mut lock = |key: u8| manager.acquire(&mut txn.locks, 0, &[key], Exclusive, Some(Duration::MAX));
+    lock(own).expect("nobody wants it yet");
+    both.wait();
+    match lock(1 - own) {
+        Ok(_) => guarded.visit(&[0, 1], Exclusive),
+        Err(refused) => {
+            assert_eq!(refused.kind(), ErrorKind::Deadlock);
+            guarded.deadlocks.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
 fn stress(with_ranges: bool, shards: usize, rounds: u64) {
     let (manager, _) = manager(LockSettings {
         shards,
@@ -99,6 +115,18 @@ fn stress(with_ranges: bool, shards: usize, rounds: u64) {
         ..LockSettings::default()
     });
     let guarded = Guarded::default();
+    // On a busy machine the threads may run one after the other: this much is contended all the same.
+    let both = Barrier::new(2);
+    std::thread::scope(|scope| {
+        for own in 0..2 {
+            let (manager, guarded, both) = (&manager, &guarded, &both);
+            scope.spawn(move || {
+                let mut txn = Txn::new(manager, rounds * THREADS + u64::from(own));
+                cross(&mut txn, own, both, guarded);
+            });
+        }
+    });
+    assert_eq!(guarded.deadlocks.load(Ordering::Relaxed), 1);
     std::thread::scope(|scope| {
         for thread in 0..THREADS {
             let (manager, guarded) = (&manager, &guarded);
