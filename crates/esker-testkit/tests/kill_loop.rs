@@ -10,6 +10,7 @@
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
+use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use esker::{Db, ReadOptions};
@@ -25,8 +26,9 @@ struct Acknowledged {
     last: u64,
 }
 
-/// Lets a child write for a while and kills it; reads what it acknowledged.
-fn round(dir: &std::path::Path, first: u64, seed: u64, acknowledged: &mut Acknowledged) {
+/// Lets a child write for a while and kills it; reads what it acknowledged. The while begins with the child, or with what it
+/// acknowledges first: on a busy machine it is killed before that else, again and again.
+fn round(dir: &std::path::Path, first: u64, seed: u64, lets_it_write: bool, acknowledged: &mut Acknowledged) {
     let mut child = Command::new(env!("CARGO_BIN_EXE_esker-kill-child"))
         .arg(dir)
         .arg(first.to_string())
@@ -36,14 +38,22 @@ fn round(dir: &std::path::Path, first: u64, seed: u64, acknowledged: &mut Acknow
         .unwrap();
     let out = BufReader::new(child.stdout.take().unwrap());
     let life = Duration::from_millis(50 + Rng::new(seed).below(400) as u64);
+    let (begun, begins) = channel();
     std::thread::scope(|scope| {
-        scope.spawn(|| {
+        let child = &mut child;
+        scope.spawn(move || {
+            if lets_it_write {
+                // An error: it has ended by itself.
+                let _ = begins.recv();
+            }
             Env::posix().clock.sleep(life);
             // SIGKILL: nothing of the child runs any more.
             child.kill().unwrap();
         });
+        let begun = begun;
         for line in out.lines() {
             let line = line.unwrap();
+            let _ = begun.send(());
             // The last line may be cut.
             let Some((number, letter)) = line.split_once(' ') else {
                 break;
@@ -68,7 +78,7 @@ fn what_a_killed_process_acknowledged_is_there() {
     for at in 0..rounds {
         // One write may have happened without an answer.
         let first = acknowledged.last + 2;
-        round(dir.path(), first, seed + at, &mut acknowledged);
+        round(dir.path(), first, seed + at, at % 2 == 0, &mut acknowledged);
         let db = Db::open(dir.path(), crash::options()).unwrap();
         assert_eq!(
             db.recovery_report().damages,
