@@ -90,7 +90,8 @@ fn random_reads(path: &Path, direct: bool, file_bytes: u64, threads: u64, time: 
                     let file = open(path, direct)?;
                     let mut buffer = Aligned::new(SMALL_BYTES);
                     let mut i = 0;
-                    while !done.load(Ordering::Relaxed) {
+                    // One at least: on a busy machine the time may be over before the thread has had any.
+                    while i == 0 || !done.load(Ordering::Relaxed) {
                         let block = pick(mix(thread + 1), i, file_bytes / SMALL_BYTES as u64);
                         file.read_exact_at(buffer.get(), block * SMALL_BYTES as u64)?;
                         i += 1;
@@ -142,7 +143,7 @@ fn memory(time: Duration) -> (f64, f64) {
     let mut target = vec![0u8; BYTES];
     let start = Instant::now();
     let mut copied = 0.0;
-    while start.elapsed() < time {
+    while copied == 0.0 || start.elapsed() < time {
         target.copy_from_slice(&source);
         std::hint::black_box(&mut target);
         copied += BYTES as f64;
@@ -160,7 +161,7 @@ fn memory(time: Duration) -> (f64, f64) {
     }
     let start = Instant::now();
     let (mut at, mut steps) = (0u32, 0u64);
-    while start.elapsed() < time {
+    while steps == 0 || start.elapsed() < time {
         for _ in 0..10_000 {
             at = lines[at as usize][0];
         }
@@ -213,7 +214,7 @@ fn measure_file(
 
     tell("sequential reads of 1 MiB");
     let (start, mut read) = (Instant::now(), 0u64);
-    while start.elapsed() < time {
+    while read == 0 || start.elapsed() < time {
         file.read_exact_at(buffer.get(), read % file_bytes)
             .map_err(|e| io(&e))?;
         read += LARGE_BYTES as u64;

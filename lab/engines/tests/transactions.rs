@@ -237,36 +237,44 @@ fn a_circle_of_waiters_is_called_a_deadlock() {
         if control == Control::Optimistic {
             return;
         }
-        let (locked, wait) = mpsc::channel();
-        let (go, may_go) = mpsc::channel();
-        let results = std::thread::scope(|scope| {
-            let other = scope.spawn(move || {
-                let mut session = database.transactions().unwrap();
-                session.begin(NEWEST).unwrap();
-                read_for_update(session.as_mut(), "b").unwrap();
-                locked.send(()).unwrap();
-                may_go.recv().unwrap();
-                let result = read_for_update(session.as_mut(), "a").map_err(|e| (e.kind(), e.to_string()));
-                session.roll_back().unwrap();
-                result.map(drop)
-            });
+        let mut lost = close_a_circle(database);
+        // On a busy machine the time of who waits may be over before the other one asks.
+        for _ in 0..10 {
+            if lost.iter().any(|(kind, _)| *kind == Kind::TimedOut) {
+                lost = close_a_circle(database);
+            }
+        }
+        assert_eq!(lost.len(), 1, "{name}: {lost:?}");
+        assert_eq!(Loss::of(lost[0].0), Some(Loss::Deadlock), "{name}: {lost:?}");
+    });
+}
+
+/// Two sessions, each of which has what the other one wants; what those hear that don't get it.
+fn close_a_circle(database: &dyn Database) -> Vec<(Kind, String)> {
+    let (locked, wait) = mpsc::channel();
+    let (go, may_go) = mpsc::channel();
+    let results = std::thread::scope(|scope| {
+        let other = scope.spawn(move || {
             let mut session = database.transactions().unwrap();
             session.begin(NEWEST).unwrap();
-            read_for_update(session.as_mut(), "a").unwrap();
-            wait.recv().unwrap();
-            go.send(()).unwrap();
-            let result = read_for_update(session.as_mut(), "b").map_err(|e| (e.kind(), e.to_string()));
+            read_for_update(session.as_mut(), "b").unwrap();
+            locked.send(()).unwrap();
+            may_go.recv().unwrap();
+            let result = read_for_update(session.as_mut(), "a").map_err(|e| (e.kind(), e.to_string()));
             session.roll_back().unwrap();
-            [result.map(drop), other.join().unwrap()]
+            result.map(drop)
         });
-        // Whoever asks last closes the circle; the other one gets its lock then.
-        let lost: Vec<_> = results
-            .iter()
-            .filter_map(|result| result.as_ref().err())
-            .collect();
-        assert_eq!(lost.len(), 1, "{name}: {results:?}");
-        assert_eq!(Loss::of(lost[0].0), Some(Loss::Deadlock), "{name}: {results:?}");
+        let mut session = database.transactions().unwrap();
+        session.begin(NEWEST).unwrap();
+        read_for_update(session.as_mut(), "a").unwrap();
+        wait.recv().unwrap();
+        go.send(()).unwrap();
+        let result = read_for_update(session.as_mut(), "b").map_err(|e| (e.kind(), e.to_string()));
+        session.roll_back().unwrap();
+        [result.map(drop), other.join().unwrap()]
     });
+    // Whoever asks last closes the circle; the other one gets its lock then.
+    results.into_iter().filter_map(Result::err).collect()
 }
 
 #[test]

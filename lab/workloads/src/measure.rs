@@ -20,7 +20,7 @@ use crate::Context;
 pub struct Bounds {
     /// Operations each thread does.
     pub ops_per_thread: u64,
-    /// Time for all of them.
+    /// Time for all of them; each thread does one in any case.
     pub time: Duration,
     /// Length of an interval of the rates.
     pub interval: Duration,
@@ -38,11 +38,13 @@ pub struct Pacer<'a> {
 }
 
 impl Pacer<'_> {
-    /// The number of the next operation, or `None` at the end.
+    /// The number of the next operation, or `None` at the end. Every thread does one at least: on a busy machine the time may be
+    /// over before a thread has had any of it, and a row of nothing says nothing.
     #[inline]
     #[allow(clippy::should_implement_trait)]
     pub fn next(&mut self) -> Option<u64> {
-        (self.next < self.limit && !self.end.load(Ordering::Relaxed)).then_some(self.next)
+        let goes_on = self.next == 0 || !self.end.load(Ordering::Relaxed);
+        (self.next < self.limit && goes_on).then_some(self.next)
     }
 
     /// Counts the operation that `next` gave out.

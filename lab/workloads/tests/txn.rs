@@ -130,13 +130,6 @@ fn synced_commits_say_how_many_syncs_they_took() {
 }
 
 #[test]
-fn the_harness_costs_little() {
-    // Generous, for a debug build on a busy machine.
-    let row = run(&Null, "locks", "update");
-    assert!(row.cpu_us_per_op < 20.0, "{} us a transaction", row.cpu_us_per_op);
-}
-
-#[test]
 fn what_cannot_be_run_is_said() {
     let error = |spec: &Spec, variant| run_spec(&Memory, variant, spec).unwrap_err();
     assert_eq!(error(&spec("overwrite"), "locks").kind(), Kind::Usage);
@@ -161,7 +154,8 @@ fn stopping_keeps_what_was_measured() {
             load_elsewhere: None,
             group: None,
         };
-        let seconds = if phase == "measuring" { 1.0 } else { 3600.0 };
+        // A fifth of it goes by before; the stop comes with the first word, long before the end.
+        let seconds = if phase == "measuring" { 5.0 } else { 3600.0 };
         let spec = Spec {
             seconds,
             ..spec(test)
