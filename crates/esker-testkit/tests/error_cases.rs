@@ -444,6 +444,16 @@ fn a_write_that_would_wait_can_ask_for_an_error_instead() {
     };
     let refused = (0..10_000_u32).find_map(|n| db.put_with(&n.to_le_bytes(), &[1; 100], &options).err());
     assert_eq!(refused.unwrap().kind(), ErrorKind::Retry);
-    db.resume_background_work();
-    db.put(b"a", b"1").unwrap();
+    // Nor does it wait behind one that waits. It did, and hung with it.
+    std::thread::scope(|scope| {
+        scope.spawn(|| db.put(b"a", b"1").unwrap());
+        while db.stats().write_stall != esker::WriteStall::Stopped {
+            std::thread::yield_now();
+        }
+        let refused = db.put_with(b"b", b"1", &options).unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::Retry, "{refused}");
+        db.resume_background_work();
+    });
+    assert_eq!(db.get(b"a").unwrap().unwrap(), b"1");
+    db.put(b"a", b"2").unwrap();
 }

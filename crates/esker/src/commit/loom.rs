@@ -3,14 +3,14 @@
 //! `scripts/loom.sh commit::loom`
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock, Weak};
 
 use super::pipeline::{CommitTarget, Pipeline, Request};
 use crate::batch::RawBatch;
 use crate::error::{Error, ErrorKind, Result};
 use crate::key::{Sequence, ValueKind};
 use crate::options::Durability;
-use crate::sync::{AtomicU64, Ordering};
+use crate::sync::{AtomicU64, Condvar, Mutex, Ordering};
 
 /// A batch as it was logged or applied: its first sequence number, and its key.
 type Written = (Sequence, Vec<u8>);
@@ -27,7 +27,17 @@ struct Log {
     failed: Vec<Vec<u8>>,
 }
 
+/// What the first writer waits for, if it waits for anything.
+#[derive(Default)]
+struct Room {
+    is_there: Mutex<bool>,
+    comes: Condvar,
+}
+
 struct Target {
+    /// Only where there is a room: the model that this is in.
+    model: OnceLock<Weak<Model>>,
+    room: Option<Room>,
     published: AtomicU64,
     /// Rows applied, for readers to compare with what is published.
     applied: AtomicU64,
@@ -55,6 +65,10 @@ impl Target {
     }
 }
 
+fn would_wait() -> Error {
+    Error::new(ErrorKind::Retry, "there is no room yet")
+}
+
 fn key(batch: &RawBatch) -> Vec<u8> {
     let entry = batch.iter().next().expect("one row").expect("a sound batch");
     entry.key.to_vec()
@@ -63,7 +77,23 @@ fn key(batch: &RawBatch) -> Vec<u8> {
 impl CommitTarget for Target {
     type Token = Log;
 
-    fn make_room(&self, _: &mut Log, _: usize, _: bool) -> Result<()> {
+    fn make_room(&self, _: &mut Log, _: usize, no_wait: bool) -> Result<()> {
+        let Some(room) = &self.room else {
+            return Ok(());
+        };
+        let mut is_there = room.is_there.lock();
+        if *is_there {
+            return Ok(());
+        }
+        if no_wait {
+            return Err(would_wait());
+        }
+        let model = self.model.get().and_then(Weak::upgrade);
+        let model = model.expect("the model");
+        let _stall = model.pipeline.stall(would_wait());
+        while !*is_there {
+            room.comes.wait(&mut is_there);
+        }
         Ok(())
     }
 
@@ -117,7 +147,12 @@ struct Model {
 impl Model {
     /// A pipeline over a log whose append number `fail_at` fails (0: none does).
     fn new(fail_at: usize) -> Arc<Self> {
-        Arc::new(Self {
+        Self::with_room(fail_at, None)
+    }
+
+    /// Writers wait for the room, if one is given.
+    fn with_room(fail_at: usize, room: Option<Room>) -> Arc<Self> {
+        let model = Arc::new(Self {
             pipeline: Pipeline::new(Log {
                 fail_at,
                 ..Log::default()
@@ -126,27 +161,39 @@ impl Model {
                 published: AtomicU64::new(0),
                 applied: AtomicU64::new(0),
                 inside: AtomicU64::new(0),
+                model: OnceLock::new(),
+                room,
             },
-        })
+        });
+        assert!(model.target.model.set(Arc::downgrade(&model)).is_ok());
+        model
+    }
+
+    fn make_room(&self) {
+        let room = self.target.room.as_ref().expect("a room");
+        *room.is_there.lock() = true;
+        room.comes.notify_all();
     }
 
     /// Writes a row; if that succeeds, its sequence number, which is visible by then.
     fn write(&self, key: &[u8]) -> Option<Sequence> {
+        self.write_with(key, false).ok()
+    }
+
+    fn write_with(&self, key: &[u8], no_wait: bool) -> Result<Sequence> {
         let mut batch = RawBatch::default();
         batch.push(0, ValueKind::Put, key, b"").expect("a small row");
         let request = Request {
             batch,
             prepared: None,
             durability: Durability::Buffered,
-            no_wait: false,
+            no_wait,
         };
         let (batch, result) = self.pipeline.commit(&self.target, request);
         let sequence = batch.expect("the batch comes back").sequence();
-        if result.is_err() {
-            return None;
-        }
+        result?;
         assert!(self.target.look() >= sequence, "visible on return");
-        Some(sequence)
+        Ok(sequence)
     }
 
     /// The writes that succeeded, and no others, were logged once and applied once, in the order of their numbers,
@@ -319,5 +366,20 @@ fn a_refused_request_fails_alone() {
         keys.sort();
         assert_eq!(keys, [b"a", b"c"]);
         model.check(&written);
+    });
+}
+
+/// The room comes only when who would not wait has its answer.
+#[test]
+fn who_would_not_wait_does_not_wait_behind_those_who_do() {
+    ::loom::model(|| {
+        let model = Model::with_room(0, Some(Room::default()));
+        let others = [writer(&model, b"a"), writer(&model, b"b")];
+        let refused = model.write_with(b"c", true).expect_err("there is no room");
+        assert_eq!(refused.kind(), ErrorKind::Retry);
+        model.make_room();
+        let [a, b] = others.map(|writer| writer.join().expect("a writer").expect("written"));
+        let c = model.write_with(b"c", true).expect("there is room");
+        model.check(&[(b"a", a), (b"b", b), (b"c", c)]);
     });
 }

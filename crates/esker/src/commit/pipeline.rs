@@ -15,6 +15,11 @@
 //! 4. A group whose log append failed is not applied and not published, and its sequence numbers are given to the
 //!    next group; what it may have left in the log is the target's to fence off before it logs again.
 //!
+//! 5. A writer that would rather fail than wait for background work never waits behind one that does. A group holds writers of one
+//!    kind, and who is about to wait with the token in hand says so ([`stall`](Pipeline::stall)): then those in the queue that
+//!    would not wait are refused, and those that come while it lasts. That is the one place where the queue is locked under
+//!    the token; nobody takes the token while the queue is locked.
+//!
 //! `loom.rs` explores what becomes of a few writers; a change of this file is tried there (`make loom`).
 //!
 //! Not built: handing parts of a group back to their writers for parallel memtable inserts. Each would have to be woken
@@ -98,6 +103,7 @@ enum Turn {
 }
 
 struct Waiter {
+    no_wait: bool,
     slot: Mutex<(Option<Request>, Turn)>,
     wake: Condvar,
 }
@@ -106,6 +112,26 @@ struct Waiter {
 struct Queue {
     leading: bool,
     waiting: VecDeque<Arc<Waiter>>,
+    /// What writers hear that would not wait, while the holder of the token waits.
+    stalled: Option<Error>,
+}
+
+impl Queue {
+    /// The next one, if it may join a group of this kind.
+    fn pop_like(&mut self, no_wait: bool) -> Option<Arc<Waiter>> {
+        self.waiting.pop_front_if(|waiter| waiter.no_wait == no_wait)
+    }
+}
+
+/// The holder of the token waits for background work: see [`Pipeline::stall`].
+pub struct Stall<'a> {
+    queue: &'a Mutex<Queue>,
+}
+
+impl Drop for Stall<'_> {
+    fn drop(&mut self) {
+        self.queue.lock().stalled = None;
+    }
 }
 
 /// The pipeline of a database.
@@ -126,6 +152,11 @@ impl<T: CommitTarget> Pipeline<T> {
     /// Commits a batch; gives the (sequenced) batch back so that its memory can be used again.
     pub fn commit(&self, target: &T, request: Request) -> (Option<RawBatch>, Result<()>) {
         let mut queue = self.queue.lock();
+        if request.no_wait
+            && let Some(error) = &queue.stalled
+        {
+            return (Some(request.batch), Err(error.clone()));
+        }
         if !queue.leading {
             queue.leading = true;
             drop(queue);
@@ -137,6 +168,7 @@ impl<T: CommitTarget> Pipeline<T> {
             return (Some(request.batch), result);
         }
         let waiter = Arc::new(Waiter {
+            no_wait: request.no_wait,
             slot: Mutex::new((Some(request), Turn::Waiting)),
             wake: Condvar::new(),
         });
@@ -160,13 +192,32 @@ impl<T: CommitTarget> Pipeline<T> {
         section(&mut self.token.lock())
     }
 
+    /// Said by the holder of the token before it waits for background work: until the guard is dropped, writers that would not
+    /// wait fail with `error`.
+    pub fn stall(&self, error: Error) -> Stall<'_> {
+        let mut queue = self.queue.lock();
+        queue.stalled = Some(error.clone());
+        let (refused, patient) = std::mem::take(&mut queue.waiting)
+            .into_iter()
+            .partition(|waiter| waiter.no_wait);
+        queue.waiting = patient;
+        drop(queue);
+        let refused: VecDeque<Arc<Waiter>> = refused;
+        for waiter in refused {
+            waiter.slot.lock().1 = Turn::Done(Err(error.clone()));
+            waiter.wake.notify_one();
+        }
+        Stall { queue: &self.queue }
+    }
+
     /// Writers that wait for others' commits to end.
     pub fn waiting(&self) -> usize {
         self.queue.lock().waiting.len()
     }
 
-    /// An appointed leader's turn: its own request and those queued behind it.
+    /// An appointed leader's turn: its own request and those queued behind it that are of its kind.
     fn lead_group(&self, target: &T, own: Option<Request>) -> (Option<RawBatch>, Result<()>) {
+        let no_wait = own.as_ref().is_some_and(|request| request.no_wait);
         let mut group: Vec<Request> = own.into_iter().collect();
         let mut followers = Vec::new();
         {
@@ -174,7 +225,7 @@ impl<T: CommitTarget> Pipeline<T> {
             debug_assert!(queue.leading, "two leaders");
             let mut bytes = 0;
             while bytes < GROUP_BYTES_MAX
-                && let Some(waiter) = queue.waiting.pop_front()
+                && let Some(waiter) = queue.pop_like(no_wait)
             {
                 let request = waiter.slot.lock().0.take();
                 if let Some(request) = request {
@@ -218,6 +269,7 @@ impl<T: CommitTarget> Pipeline<T> {
         let mut token = self.token.lock();
         let token = &mut *token;
         let bytes = group.iter().map(Request::bytes).sum();
+        // All or none.
         let no_wait = group.iter().all(|request| request.no_wait);
         let mut outcome = target.make_room(token, bytes, no_wait);
         let before = target.last_sequence(token);

@@ -251,12 +251,11 @@ impl Core {
 
     /// Waits for flushes, of one family or of any, until `room`; fails where they fail.
     fn wait_for_flush(&self, no_wait: bool, family: Option<&Family>, room: impl Fn() -> bool) -> Result<()> {
+        let would_wait = Error::new(ErrorKind::Retry, "the write would have to wait for a flush");
         if no_wait {
-            return Err(Error::new(
-                ErrorKind::Retry,
-                "the write would have to wait for a flush",
-            ));
+            return Err(would_wait);
         }
+        let _stall = self.pipeline.stall(would_wait);
         self.wake();
         self.stop_writers(family);
         let waits_for_somebody = |scheduler: &Scheduler| scheduler.paused() && !scheduler.flushes_are_off();
@@ -307,12 +306,11 @@ impl Core {
         if wait.is_zero() {
             return Ok(());
         }
+        let would_wait = Error::new(ErrorKind::Retry, "the write would have to wait for compactions");
         if no_wait {
-            return Err(Error::new(
-                ErrorKind::Retry,
-                "the write would have to wait for compactions",
-            ));
+            return Err(would_wait);
         }
+        let _stall = self.pipeline.stall(would_wait);
         self.waited(wait);
         self.env.clock.sleep(wait);
         Ok(())

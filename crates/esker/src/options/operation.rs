@@ -23,7 +23,8 @@ pub enum Durability {
 pub struct WriteOptions {
     /// `None`: the database's default.
     pub durability: Option<Durability>,
-    /// Fail with [`Retry`](crate::ErrorKind::Retry) where the write would have to wait for background work.
+    /// Fail with [`Retry`](crate::ErrorKind::Retry) where the write would have to wait for background work, also behind another
+    /// write that waits for it. What other writes take by themselves, an append to the log or its sync, is waited for.
     pub no_wait: bool,
 }
 
