@@ -3,7 +3,7 @@
 use std::ffi::{c_char, c_int, c_void};
 use std::path::PathBuf;
 
-use esker::{ColumnFamily, Db, ErrorKind, Options, RecoveryMode, Snapshot};
+use esker::{ColumnFamily, Db, ErrorKind, Options, RepairOptions, Snapshot};
 use esker_compat::batch::Batch;
 use esker_compat::cursor::Cursor;
 use esker_compat::{Result, Status, bytes, folder, memory, report, survive};
@@ -214,7 +214,7 @@ unsafe extern "C" fn leveldb_destroy_db(_: *const Settings, name: *const c_char,
     unsafe { report(error, (), || folder::destroy(&bytes::path(name))) };
 }
 
-/// Opens it, keeping every record of a damaged log that can be read, and closes it.
+/// Makes it open again with all that can be read of its files; what can't be used is in the folder `lost` in it.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn leveldb_repair_db(
     options: *const Settings,
@@ -226,13 +226,12 @@ unsafe extern "C" fn leveldb_repair_db(
         report(error, (), || {
             let path = bytes::path(name);
             folder::check_not_foreign(&path)?;
-            let options = Options {
-                create_if_missing: false,
-                error_if_exists: false,
-                recovery_mode: RecoveryMode::SkipCorrupt,
-                ..(*options).to_options()?
+            let how = RepairOptions {
+                key_orders: vec![(*options).to_options()?.default_column_family.key_order],
+                ..RepairOptions::default()
             };
-            Ok(open_with(options, &path)?.close()?)
+            esker::repair(&path, &how)?;
+            Ok(())
         });
     }
 }

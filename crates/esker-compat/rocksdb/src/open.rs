@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use esker::inspect::{FamilyInfo, Inspector};
-use esker::{Db, ErrorKind, Follower, Opener, Options, RecoveryMode};
+use esker::{Db, ErrorKind, Follower, Opener, Options, RepairOptions};
 use esker_compat::{Result, Status, bytes, folder, report, survive};
 
 use crate::cache::CacheState;
@@ -328,7 +328,7 @@ unsafe extern "C" fn rocksdb_destroy_db(_: *const Settings, name: *const c_char,
     unsafe { report(error, (), || folder::destroy(&bytes::path(name))) };
 }
 
-/// Opens it, keeping every record of a damaged log that can be read, and closes it.
+/// Makes it open again with all that can be read of its files; what can't be used is in the folder `lost` in it.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn rocksdb_repair_db(
     options: *const Settings,
@@ -343,15 +343,15 @@ unsafe extern "C" fn rocksdb_repair_db(
             let options = Options {
                 create_if_missing: false,
                 error_if_exists: false,
-                recovery_mode: RecoveryMode::SkipCorrupt,
                 ..options::database(settings, &[settings])?
             };
-            let mut opener = Opener::new(options.clone());
-            for info in unnamed(&path, &[(DEFAULT.to_owned(), settings)]) {
-                opener = opener.column_family(&info.name, unnamed::settings(&info, &[settings.key_order()]));
-            }
-            let opened = opener.open(&path);
-            Ok(opened.map_err(|error| worded(error, &path, &options))?.close()?)
+            let how = RepairOptions {
+                key_orders: vec![settings.key_order()],
+                ..RepairOptions::default()
+            };
+            let repaired = esker::repair(&path, &how);
+            repaired.map_err(|error| worded(error, &path, &options))?;
+            Ok(())
         });
     }
 }

@@ -298,6 +298,9 @@ static void destroying(const char *folder, leveldb_options_t *options, leveldb_t
   check("destroy while open");
   get(db, reads, "apple");
   leveldb_close(db);
+  char current[4200];
+  snprintf(current, sizeof current, "%s/CURRENT", path);
+  printf("CURRENT is gone: %d\n", remove(current) == 0);
   leveldb_repair_db(options, path, &error);
   check("repair");
   db = leveldb_open(options, path, &error);

@@ -807,8 +807,17 @@ int main(int count, char **arguments) {
   prefixes(folder);
   sums(folder);
   failing_merges(folder, options);
-  rocksdb_repair_db(options, below(folder, "main"), &error);
+  char path[4096], current[4200];
+  snprintf(path, sizeof path, "%s", below(folder, "main"));
+  snprintf(current, sizeof current, "%s/CURRENT", path);
+  printf("CURRENT is gone: %d\n", remove(current) == 0);
+  rocksdb_repair_db(options, path, &error);
   check("repair");
+  size_t names_count = 0;
+  char **names = rocksdb_list_column_families(options, path, &names_count, &error);
+  check("families after the repair");
+  for (size_t i = 0; i < names_count; i++) printf("%s\n", names[i]);
+  rocksdb_list_column_families_destroy(names, names_count);
   rocksdb_destroy_db(options, below(folder, "sums"), &error);
   check("destroy");
   rocksdb_options_destroy(options);
