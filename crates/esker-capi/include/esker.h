@@ -161,6 +161,9 @@ typedef struct esker_value esker_value;
 // Holds the values that a multi-get found. Used again and again. For one thread at a time.
 typedef struct esker_values esker_values;
 
+// How a database is verified.
+typedef struct esker_verify_options esker_verify_options;
+
 // Requests that wait for a lock.
 typedef struct esker_waits esker_waits;
 
@@ -2187,12 +2190,25 @@ const esker_table *esker_tables_items(const esker_tables *tables, size_t *count)
 // Frees a list of tables.
 void esker_tables_free(esker_tables *tables);
 
+// The defaults.
+esker_verify_options *esker_verify_options_create(void);
+
+// Frees options.
+void esker_verify_options_free(esker_verify_options *options);
+
+// Adds an order of keys of the program's own, which column families have by its name: without it their tables are not read, which a
+// note says. On success `state` is the library's. Error: `ESKER_INVALID_ARGUMENT` without a name or function.
+ESKER_MUST_USE
+esker_error *esker_verify_options_add_comparator(esker_verify_options *options,
+                                                 const esker_comparator *comparator);
+
 // Reads every file that the database in `path` needs and checks all that can be checked; it need not be closed. Damages are no error of
-// the call: `verified` (may be null) counts the files that have some. env: null for the real machine.
+// the call: `verified` (may be null) counts the files that have some. env: null for the real machine; options: null for the defaults.
 // Errors: those of the folder, or of the manifest, without which nothing can be checked.
 ESKER_MUST_USE
 esker_error *esker_verify(const esker_env *env,
                           const char *path,
+                          const esker_verify_options *options,
                           esker_visit_file visit,
                           void *state,
                           esker_verified *verified);

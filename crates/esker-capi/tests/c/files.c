@@ -274,13 +274,21 @@ static void repair(const char *dir) {
   FAILS(ESKER_LOCKED, "", esker_repair(NULL, path, NULL, &repaired));
   OK(esker_db_close(db));
   esker_verified verified;
-  OK(esker_verify(NULL, path, see_table, table, &verified));
+  OK(esker_verify(NULL, path, NULL, see_table, table, &verified));
   FILE *file = fopen(table, "r+b");
   CHECK(file != NULL && fseek(file, 200, SEEK_SET) == 0);
   int byte = fgetc(file);
   CHECK(byte != EOF && fseek(file, 200, SEEK_SET) == 0 && fputc(byte ^ 0x40, file) != EOF && fclose(file) == 0);
 
   /* An order of keys that is not built in must be given. */
+  esker_verify_options *orders = esker_verify_options_create();
+  FAILS(ESKER_INVALID_ARGUMENT, "comparator", esker_verify_options_add_comparator(orders, NULL));
+  OK(esker_verify(NULL, path, orders, NULL, NULL, &verified));
+  CHECK(verified.damaged == 0);
+  OK(esker_verify_options_add_comparator(orders, &comparator));
+  OK(esker_verify(NULL, path, orders, NULL, NULL, &verified));
+  CHECK(verified.damaged == 1);
+  esker_verify_options_free(orders);
   FAILS(ESKER_INVALID_ARGUMENT, "test.backwards", esker_repair(NULL, path, NULL, &repaired));
   esker_repair_options *how = esker_repair_options_create();
   esker_comparator nameless = comparator;
@@ -312,14 +320,14 @@ static void repair(const char *dir) {
   /* The first block, in descending order. */
   CHECK(is(damaged->lost_ranges[0].after, NULL) && has(damaged->lost_ranges[0].before, "key000"));
   esker_repaired_free(repaired);
-  CHECK(destroyed == 1);
+  CHECK(destroyed == 2);
 
   OK(esker_db_open(path, options, &db));
   esker_options_free(options);
   CHECK(holds(db, NULL, "key000001", "a value that takes some room") && holds(db, NULL, "key000999", NULL));
   OK(esker_db_roll_back_prepared(db, bytes("one"), NULL));
   OK(esker_db_close(db));
-  CHECK(destroyed == 2);
+  CHECK(destroyed == 3);
 
   /* There is nothing left to repair. */
   OK(esker_destroy(NULL, path));

@@ -108,13 +108,13 @@ void test_maintenance(const char *dir) {
   /* Every byte is read; a byte that changed is found. */
   verdicts all = {"", "", 0};
   esker_verified verified;
-  OK(esker_verify(NULL, copy, see, &all, &verified));
+  OK(esker_verify(NULL, copy, NULL, see, &all, &verified));
   CHECK(verified.damaged == 0 && verified.files == all.files && verified.size_bytes > 1000 && all.table[0] != '\0');
   FILE *file = fopen(all.table, "r+b");
   CHECK(file != NULL && fseek(file, 200, SEEK_SET) == 0);
   int byte = fgetc(file);
   CHECK(byte != EOF && fseek(file, 200, SEEK_SET) == 0 && fputc(byte ^ 0x40, file) != EOF && fclose(file) == 0);
-  OK(esker_verify(NULL, copy, see, &all, &verified));
+  OK(esker_verify(NULL, copy, NULL, see, &all, &verified));
   CHECK(verified.damaged == 1 && all.damage[0] != '\0');
   OK(esker_db_open(copy, NULL, &db));
   esker_iterator *iterator;

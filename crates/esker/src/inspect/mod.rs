@@ -59,6 +59,8 @@ pub struct FileEntry {
 pub struct Inspector {
     fs: Arc<dyn Fs>,
     dir: PathBuf,
+    /// Those of the program's own.
+    key_orders: Vec<KeyOrder>,
 }
 
 impl Inspector {
@@ -72,7 +74,21 @@ impl Inspector {
         Self {
             fs: Arc::clone(&env.fs),
             dir: dir.as_ref().to_owned(),
+            key_orders: Vec::new(),
         }
+    }
+
+    /// Adds an order of keys of the program's own, which column families have by its name: without it their tables are not read.
+    #[must_use]
+    pub fn with_key_order(mut self, order: KeyOrder) -> Self {
+        self.key_orders.push(order);
+        self
+    }
+
+    /// The order that has this name, if it is built in or was given.
+    fn order_named(&self, name: &str) -> Option<KeyOrder> {
+        let given = self.key_orders.iter().find(|order| order.name() == name);
+        given.cloned().or_else(|| builtin_key_order(name))
     }
 
     /// The files of the folder, by name. A file that is removed meanwhile is left out.

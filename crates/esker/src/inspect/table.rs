@@ -58,11 +58,12 @@ impl Inspector {
     ///
     /// # Errors
     /// `NotFound`, `Corruption` with its offset, `Unsupported`, and `InvalidArgument` if its keys have an order of
-    /// the user's own.
+    /// the user's own that was not [given](Inspector::with_key_order).
     pub fn table_at(&self, path: &Path) -> Result<TableDump> {
-        let orders = ["esker.bytewise", "esker.reverse-bytewise"];
+        let builtin = ["esker.bytewise", "esker.reverse-bytewise"];
+        let builtin = builtin.into_iter().filter_map(builtin_key_order);
         let mut last = None;
-        for order in orders.into_iter().filter_map(builtin_key_order) {
+        for order in self.key_orders.iter().cloned().chain(builtin) {
             match self.open_table(path, order, None) {
                 Ok(dump) => return Ok(dump),
                 Err(error) if error.kind() != ErrorKind::InvalidArgument => return Err(error),

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use esker_env::IoMode;
 
 use super::pointers::{FamilyRecords, PointerCount};
-use super::{FamilyInfo, FileEntry, Inspector, TableInfo, builtin_key_order};
+use super::{FamilyInfo, FileEntry, Inspector, TableInfo};
 use crate::error::{Error, ErrorKind, Result};
 use crate::key::KeyOrder;
 use crate::version::{FileKind, VersionState, manifest};
@@ -214,7 +214,7 @@ impl Inspector {
             ));
         }
         for family in recovered.state.families() {
-            let Some(order) = builtin_key_order(&family.record.comparator) else {
+            let Some(order) = self.order_named(&family.record.comparator) else {
                 continue;
             };
             if let Err(error) = family.version(order, crate::version::LEVELS_MAX) {
@@ -234,10 +234,10 @@ impl Inspector {
         records: &FamilyRecords,
     ) -> FileReport {
         let mut file = FileReport::new(&table.path, FileRole::Table);
-        let Some(order) = builtin_key_order(&family.key_order) else {
+        let Some(order) = self.order_named(&family.key_order) else {
             let order = &family.key_order;
             return file.noted(format!(
-                "not read: its keys are ordered by '{order}', which only its application has"
+                "not read: its keys are ordered by '{order}', which only its application has and can give"
             ));
         };
         let checked = self.check_table(
