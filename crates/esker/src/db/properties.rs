@@ -88,8 +88,8 @@ impl Db {
 
     /// About how many keys there are from `start` up to `end` (exclusive), in memtables and SSTables. Reads no data
     /// blocks: O(levels x log tables + tables of level 0). Errs as [`approximate_size`](Self::approximate_size) does, as if the rows of an SSTable were
-    /// equally large and its deletes spread evenly; an overwritten key counts each time, and a delete takes away
-    /// one, until a compaction meets both. Deleted ranges take away nothing until then.
+    /// equally large and its deletes spread evenly; a key counts once for each memtable and table that has it, and a delete takes
+    /// away one, until a compaction meets both. Deleted ranges take away nothing until then.
     pub fn approximate_count(&self, family: &ColumnFamily, start: &[u8], end: &[u8]) -> Result<u64> {
         Ok(self.estimate(family, start, end)?.keys())
     }
@@ -105,7 +105,7 @@ mod tests {
     use esker_env::Env;
 
     use crate::db::Opener;
-    use crate::options::{ColumnFamilyOptions, CompactionStyle, Options};
+    use crate::options::{ColumnFamilyOptions, CompactionStyle, MemtableKind, Options};
 
     /// Values in blob files were left out, so that a database of large values seemed to be a few KiB.
     #[test]
@@ -206,5 +206,43 @@ mod tests {
         db.flush().unwrap();
         near(0, 20_000, 10_000);
         assert!(count(2_000, 4_000) < 500, "{}", count(2_000, 4_000));
+    }
+
+    /// Each time that a row was written counted, while it was in a memtable.
+    #[test]
+    fn a_row_that_is_overwritten_in_a_memtable_counts_once() {
+        for kind in [MemtableKind::Ordered, MemtableKind::Vector] {
+            let options = Options {
+                default_column_family: ColumnFamilyOptions {
+                    memtable_kind: kind,
+                    ..ColumnFamilyOptions::default()
+                },
+                ..Options::default()
+            };
+            let db = Opener::new(options).env(Env::simulated(1).0).open("/db").unwrap();
+            let family = db.default_column_family();
+            let key = |i: u32| i.to_be_bytes();
+            let count = |from, to| db.approximate_count(&family, &key(from), &key(to)).unwrap();
+            for round in 0..5_u8 {
+                for i in 0..4000 {
+                    db.put(&key(i), &[round; 50]).unwrap();
+                }
+            }
+            assert_eq!(
+                (count(10, 20), count(0, 1), count(5000, 6000)),
+                (10, 1, 0),
+                "{kind:?}"
+            );
+            for (from, to) in [(0, 4000), (1000, 2000), (3500, 9000)] {
+                let (found, wanted) = (count(from, to), u64::from(to.min(4000) - from));
+                assert!(
+                    found.abs_diff(wanted) <= wanted * 2 / 5,
+                    "{kind:?}, {from} to {to}: {found}, not {wanted}"
+                );
+            }
+            // What they take is no less for it.
+            let bytes = db.approximate_size(&family, &key(0), &key(4000)).unwrap();
+            assert!(bytes > 5 * 4000 * 50, "{kind:?}: {bytes}");
+        }
     }
 }

@@ -50,7 +50,7 @@ use crate::key::{FragmentedTombstones, KeyOrder, Sequence, ValueKind, pack_trail
 use crate::options::MemtableKind;
 use heads::Heads;
 use row::Row;
-use skiplist::Skiplist;
+use skiplist::{Counted, Skiplist};
 use tombstones::Tombstones;
 use vector::Vector;
 
@@ -335,19 +335,27 @@ impl Memtable {
         self.sequence_max.load(Ordering::Relaxed)
     }
 
-    /// About how many rows have user keys in `[start, end)`: exact for a vector and up to some dozens, within 10 to
+    /// About how many user keys of `[start, end)` have rows, however many each has: exact up to some dozens of rows, within 10 to
     /// 20 % beyond. O(log n); a vector is sorted if need be.
     pub fn approximate_count(&self, start: &[u8], end: &[u8]) -> u64 {
+        self.count(start, end, Counted::Keys)
+    }
+
+    fn count(&self, start: &[u8], end: &[u8], what: Counted) -> u64 {
         match &self.index {
             Index::Ordered(list) => {
                 let (from, to) = (list.target(start, u64::MAX), list.target(end, u64::MAX));
-                list.count_between(&from, &to)
+                list.count_between(&from, &to, what)
             }
             Index::Vector(vector) => {
                 let rows = vector.rows();
                 let from = vector.search(&rows, &vector.target(start, u64::MAX), false);
                 let to = vector.search(&rows, &vector.target(end, u64::MAX), false);
-                to.saturating_sub(from) as u64
+                match (rows.get(from..to), what) {
+                    (None, _) => 0,
+                    (Some(rows), Counted::Rows) => rows.len() as u64,
+                    (Some(rows), Counted::Keys) => Vector::approximate_keys(rows),
+                }
             }
         }
     }
@@ -355,7 +363,7 @@ impl Memtable {
     /// About how many bytes rows with user keys in `[start, end)` take, taking all rows for equally large.
     pub fn approximate_range_bytes(&self, start: &[u8], end: &[u8]) -> u64 {
         let rows = self.rows().max(1);
-        let bytes = u128::from(self.approximate_count(start, end)) * self.used_bytes() as u128;
+        let bytes = u128::from(self.count(start, end, Counted::Rows)) * self.used_bytes() as u128;
         (bytes / u128::from(rows)) as u64
     }
 }

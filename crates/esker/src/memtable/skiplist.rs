@@ -33,6 +33,10 @@
 //! 7. A node is complete (row and all links up to the level at which it was found) before a link leads to it:
 //!    release by the compare-and-swap, acquire by whoever follows it.
 
+mod count;
+
+pub(super) use count::Counted;
+
 use std::cmp::Ordering::{Equal, Greater, Less};
 use std::sync::Arc;
 
@@ -432,39 +436,6 @@ impl Skiplist {
             }
             *before = node;
         }
-    }
-
-    /// About how many nodes lie in `[from, to)`. Exact up to some dozens; beyond, counted on the lowest level on
-    /// which few are, and so off by 10 to 20 %. O(log n).
-    pub(super) fn count_between(&self, from: &Target<'_>, to: &Target<'_>) -> u64 {
-        const NODES_MAX: u64 = 128;
-        let mut before = [self.root; HEIGHT_MAX];
-        self.descend(from, false, |level, node| before[level] = node);
-        let mut counted = 0;
-        for (level, &start) in before
-            .iter()
-            .enumerate()
-            .take(self.levels.load(Ordering::Relaxed))
-        {
-            let (mut node, mut nodes) = (start, 0);
-            while nodes < NODES_MAX {
-                // SAFETY: `node` was found on this level.
-                let next = Row(unsafe { link(node, level) }.next.load(Ordering::Acquire));
-                if next.is_null() || self.compare(next, to) != Less {
-                    break;
-                }
-                // Nodes that `descend` could not know yet.
-                if self.compare(next, from) != Less {
-                    nodes += 1;
-                }
-                node = next;
-            }
-            counted = nodes << (LEVEL_BITS as usize * level);
-            if nodes < NODES_MAX {
-                break;
-            }
-        }
-        counted.min(self.len())
     }
 
     /// What the smallest and the largest user key, and so all keys, begin with (bytewise order only).

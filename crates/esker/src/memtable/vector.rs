@@ -161,6 +161,25 @@ impl Vector {
         })
     }
 
+    /// About how many keys `rows` has, each of which may have several rows: exact for few, else by runs of rows, evenly spread.
+    pub(super) fn approximate_keys(rows: &[Entry]) -> u64 {
+        const RUNS: usize = 32;
+        const RUN: usize = 64;
+        // SAFETY: as in `compare`.
+        let key = |at: usize| rows.get(at).map(|entry| unsafe { entry.row.user_key() });
+        // Of each key one row is followed by none of the same key.
+        let keys = |from: usize, to: usize| (from..to).filter(|&at| key(at) != key(at + 1)).count() as u128;
+        let all = rows.len();
+        if all <= RUNS * RUN {
+            return keys(0, all) as u64;
+        }
+        let found: u128 = (0..RUNS)
+            .map(|run| run * (all - RUN) / (RUNS - 1))
+            .map(|from| keys(from, from + RUN))
+            .sum();
+        (found * all as u128 / (RUNS * RUN) as u128) as u64
+    }
+
     /// Bytes of the index itself, when a row was last inserted.
     pub(super) fn index_bytes(&self) -> usize {
         self.index_bytes.load(Relaxed)
