@@ -63,6 +63,15 @@ fn damaged(dir: &Path) -> u64 {
     Inspector::new(dir).verify(|_| {}).unwrap().damaged
 }
 
+/// Ends the writer also when an assertion fails: the test would hang instead.
+struct DoneAtEnd<'a>(&'a AtomicBool);
+
+impl Drop for DoneAtEnd<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 #[test]
 fn every_checkpoint_of_a_database_under_load_is_a_prefix_of_its_writes() {
     let dir = folder();
@@ -77,6 +86,7 @@ fn every_checkpoint_of_a_database_under_load_is_a_prefix_of_its_writes() {
                 write(&db, number);
             }
         });
+        let _done_at_end = DoneAtEnd(&done);
         while db.last_sequence() < 5000 {
             std::thread::yield_now();
         }
@@ -94,7 +104,6 @@ fn every_checkpoint_of_a_database_under_load_is_a_prefix_of_its_writes() {
             check(&copy);
         }
         assert!(linked > 0);
-        done.store(true, Ordering::Relaxed);
     });
     check(&db);
     db.close().unwrap();
