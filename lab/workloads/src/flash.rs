@@ -60,6 +60,8 @@ tests! {
         "a new iterator, a seek to a random key, ten rows";
     "readseq", false, read::forward,
         "all rows in ascending order, one thread";
+    "readseq-overwritten", false, read::forward_overwritten,
+        "the same after random overwriting, settled and opened again";
     "readreverse", false, read::reverse,
         "all rows in descending order, one thread";
 }

@@ -207,7 +207,7 @@ impl<'a> Runner<'a> {
         database.close()
     }
 
-    fn wait_until_idle(&self, database: &dyn Database, phase: &str) -> Result<Instant> {
+    pub(crate) fn wait_until_idle(&self, database: &dyn Database, phase: &str) -> Result<Instant> {
         idle::wait(
             database,
             self.context,
@@ -323,6 +323,18 @@ impl<'a> Runner<'a> {
             }
         }
         expected
+    }
+
+    /// The version that every row has after `writes` writes of the write stream over rows as they were loaded. Four bytes a row.
+    pub(crate) fn replay_all(&self, writes: u64) -> Result<Vec<u32>> {
+        let (rows, stream) = (self.spec.rows, self.seed(Stream::Writes));
+        let last = u32::try_from(writes)
+            .map_err(|_| Error::usage(format!("{writes} writes are too many to be checked one by one")))?;
+        let mut versions = vec![0; rows as usize];
+        for (i, version) in (0..).zip(1..=last) {
+            versions[pick(stream, i, rows) as usize] = version;
+        }
+        Ok(versions)
     }
 
     /// The row, with what is known only at the end.

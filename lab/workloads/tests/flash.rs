@@ -148,6 +148,7 @@ fn operation_bounded_tests_do_all_their_operations() {
         ("fillbatch", 3_000),
         ("deleterandom", 3_000),
         ("readseq", 3_000),
+        ("readseq-overwritten", 3_000),
         ("readreverse", 3_000),
     ] {
         assert_eq!(run(&Memory, test).unwrap().ops, ops, "{test}");
@@ -343,6 +344,8 @@ fn broken_engines_fail_the_run() {
         (Fault::SkipsRows, "seekrandom"),
         (Fault::SkipsRows, "readseq"),
         (Fault::SkipsRows, "readreverse"),
+        (Fault::SkipsRows, "readseq-overwritten"),
+        (Fault::LosesWrites, "readseq-overwritten"),
         (Fault::FailsWrites, "overwrite"),
         (Fault::FailsWrites, "readwhilewriting"),
     ] {

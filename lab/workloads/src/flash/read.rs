@@ -13,6 +13,8 @@ use crate::client::Client;
 use crate::measure::{self, Measured};
 use crate::runner::{READ_BLOCK_BYTES, Runner, Stream};
 
+use super::write;
+
 /// Rows that follow each seek.
 const ROWS_A_SEEK: u64 = 10;
 
@@ -135,10 +137,12 @@ pub(super) fn missing(runner: &mut Runner<'_>) -> Result<()> {
     })
 }
 
-/// Checks the rows of a scan: each must be the row expected next, as loaded.
+/// Checks the rows of a scan: each must be the row expected next, as it was written last.
 struct Checked<'a> {
     keys: Keys,
     values: &'a Values,
+    /// The version of each row; none: as loaded.
+    versions: &'a [u32],
     next: Option<u64>,
     step: i64,
     seen: u64,
@@ -148,10 +152,11 @@ struct Checked<'a> {
 impl Checked<'_> {
     fn row(&mut self, key: &[u8], value: &[u8]) -> ControlFlow<()> {
         let row = self.keys.row_of(key);
-        if row.is_none() || row != self.next || row.and_then(|row| self.values.check(row, value)) != Some(0) {
-            let expected = self
-                .next
-                .map_or("the end".to_owned(), |row| format!("row {row} as loaded"));
+        let found = row.and_then(|row| self.values.check(row, value));
+        if row.is_none() || row != self.next || found != row.map(|row| version_of(self.versions, row)) {
+            let expected = self.next.map_or("the end".to_owned(), |row| {
+                format!("row {row} of version {}", version_of(self.versions, row))
+            });
             self.wrong = Some(Error::wrong(format!(
                 "scan: {expected} was next, found key {}",
                 key.escape_ascii()
@@ -162,6 +167,10 @@ impl Checked<'_> {
         self.next = self.next.and_then(|row| row.checked_add_signed(self.step));
         ControlFlow::Continue(())
     }
+}
+
+fn version_of(versions: &[u32], row: u64) -> u64 {
+    versions.get(row as usize).copied().map_or(0, u64::from)
 }
 
 /// A seek and ten rows.
@@ -177,6 +186,7 @@ pub(super) fn seek(runner: &mut Runner<'_>) -> Result<()> {
         let mut checked = Checked {
             keys,
             values,
+            versions: &[],
             next: Some(row),
             step: 1,
             seen: 0,
@@ -195,9 +205,13 @@ pub(super) fn seek(runner: &mut Runner<'_>) -> Result<()> {
     })
 }
 
-/// All rows once.
-fn iterate(runner: &mut Runner<'_>, start: Start<'static>) -> Result<()> {
-    let database = runner.loaded(Profile::Read, READ_BLOCK_BYTES, false)?;
+/// All rows once, which have these versions (none: as loaded).
+fn iterate(
+    runner: &mut Runner<'_>,
+    database: Box<dyn Database>,
+    versions: &[u32],
+    start: Start<'static>,
+) -> Result<()> {
     let spec = runner.spec;
     let measured = measure::run(
         runner.context,
@@ -215,6 +229,7 @@ fn iterate(runner: &mut Runner<'_>, start: Start<'static>) -> Result<()> {
             let mut checked = Checked {
                 keys,
                 values,
+                versions,
                 next: Some(next),
                 step,
                 seen: 0,
@@ -243,10 +258,24 @@ fn iterate(runner: &mut Runner<'_>, start: Start<'static>) -> Result<()> {
 
 /// Ascending.
 pub(super) fn forward(runner: &mut Runner<'_>) -> Result<()> {
-    iterate(runner, Start::First)
+    let database = runner.loaded(Profile::Read, READ_BLOCK_BYTES, false)?;
+    iterate(runner, database, &[], Start::First)
 }
 
 /// Descending.
 pub(super) fn reverse(runner: &mut Runner<'_>) -> Result<()> {
-    iterate(runner, Start::Last)
+    let database = runner.loaded(Profile::Read, READ_BLOCK_BYTES, false)?;
+    iterate(runner, database, &[], Start::Last)
+}
+
+/// Ascending, over what overwriting leaves behind once it has settled.
+pub(super) fn forward_overwritten(runner: &mut Runner<'_>) -> Result<()> {
+    let database = runner.loaded(Profile::Write, READ_BLOCK_BYTES, false)?;
+    let written = write::rewrite_and_settle(runner, database)?;
+    let versions = match runner.engine.keeps_data() {
+        true => runner.replay_all(written)?,
+        false => Vec::new(),
+    };
+    let database = runner.open(Profile::Read, READ_BLOCK_BYTES, false)?;
+    iterate(runner, database, &versions, Start::First)
 }

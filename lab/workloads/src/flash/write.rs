@@ -6,7 +6,7 @@ use std::time::Instant;
 use esker_lab_core::account::Account;
 use esker_lab_core::data::pick;
 use esker_lab_core::engine::{Database, Durability, Profile};
-use esker_lab_core::{Error, Result};
+use esker_lab_core::{Error, Result, error::Kind};
 
 use crate::client::Client;
 use crate::measure::{self, Bounds, Measured};
@@ -22,13 +22,14 @@ type Write<'a> = &'a (dyn Fn(&mut Client<'_>, u64, u64) -> Result<()> + Sync);
 fn writes(
     runner: &Runner<'_>,
     database: &dyn Database,
+    phase: &str,
     bounds: Bounds,
     write: Write<'_>,
 ) -> Result<Measured> {
     let (rows, stream) = (runner.spec.rows, runner.seed(Stream::Writes));
     measure::run(
         runner.context,
-        "measuring",
+        phase,
         bounds,
         1,
         &|_, pacer| {
@@ -52,7 +53,7 @@ fn measure_writes(
     write: Write<'_>,
 ) -> Result<()> {
     let before = Account::now(&runner.context.dir);
-    let measured = writes(runner, database.as_ref(), bounds, write)?;
+    let measured = writes(runner, database.as_ref(), "measuring", bounds, write)?;
     let ended = Instant::now();
     wrote(runner, database.as_ref(), &measured, &before, ended)?;
     let expected = runner.replay(measured.main.ops, initial);
@@ -81,6 +82,24 @@ fn wrote(
 fn rewrites(runner: &Runner<'_>) -> Bounds {
     let ops = (runner.spec.rows as f64 * runner.spec.passes).ceil() as u64;
     runner.bounds(ops.max(1), runner.spec.cap_seconds)
+}
+
+/// Rewrites the data, unmeasured, waits until the engine is idle, and closes it. Gives how many writes there were.
+pub(super) fn rewrite_and_settle(runner: &Runner<'_>, database: Box<dyn Database>) -> Result<u64> {
+    let rewritten = writes(
+        runner,
+        database.as_ref(),
+        "overwriting",
+        rewrites(runner),
+        &|client, row, version| client.put(row, version, Durability::Buffered),
+    )?;
+    if rewritten.stopped {
+        return Err(Error::new(Kind::Stopped, "stopped while overwriting"));
+    }
+    database.flush()?;
+    runner.wait_until_idle(database.as_ref(), "settling")?;
+    database.close()?;
+    Ok(rewritten.main.ops)
 }
 
 /// The report's test 3.
@@ -133,9 +152,13 @@ pub(super) fn delete_random(runner: &mut Runner<'_>) -> Result<()> {
     let database = runner.loaded(Profile::Write, WRITE_BLOCK_BYTES, false)?;
     let bounds = runner.bounds(runner.spec.rows, runner.spec.cap_seconds);
     let before = Account::now(&runner.context.dir);
-    let measured = writes(runner, database.as_ref(), bounds, &|client, row, _| {
-        client.delete(row, Durability::Buffered)
-    })?;
+    let measured = writes(
+        runner,
+        database.as_ref(),
+        "measuring",
+        bounds,
+        &|client, row, _| client.delete(row, Durability::Buffered),
+    )?;
     wrote(runner, database.as_ref(), &measured, &before, Instant::now())?;
     // A delete writes no value, so bytes and amplification would be of nothing.
     runner.row.written_rows = 0;
