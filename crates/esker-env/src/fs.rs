@@ -12,6 +12,8 @@ use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::{AheadBatch, ReadAhead};
+
 /// How a file's bytes travel between the process and the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum IoMode {
@@ -73,7 +75,7 @@ pub trait RandomFile: Send + Sync + Debug {
 pub enum IoPriority {
     /// A caller of the database does: they go first.
     Foreground,
-    /// A flush or a compaction does: they let others' small reads go first.
+    /// A flush or a compaction does, or a scan that will come to it: they let others' small reads go first.
     Background,
 }
 
@@ -182,6 +184,13 @@ pub trait Fs: Send + Sync + Debug {
         for read in reads {
             read.run();
         }
+    }
+
+    /// Starts the reads of a batch, and returns before they are done where there is a way to. Each ends as one of
+    /// [`read_many`](Self::read_many) in the background would.
+    fn read_ahead(&self, mut batch: AheadBatch) -> ReadAhead {
+        batch.run(|reads| self.read_many(reads, IoPriority::Background));
+        ReadAhead::done(batch)
     }
 
     /// The whole of a (small) file.

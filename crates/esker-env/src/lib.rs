@@ -5,6 +5,7 @@
 //! call of a kind, [`posix`] is the real thing.
 #![deny(missing_docs)]
 
+mod ahead;
 pub mod fault;
 mod fs;
 mod machine;
@@ -12,6 +13,7 @@ pub mod mem;
 pub mod posix;
 mod ranges;
 
+pub use ahead::{AheadBatch, ReadAhead};
 pub use fs::{BatchRead, CreateOptions, FileLock, Fs, IoMode, IoPriority, RandomFile, WriteFile};
 pub use machine::{Clock, Env, JoinHandle, Random, Spawn};
 pub use ranges::{BACKGROUND_GAP_BYTES_MAX, ReadRange, WantedRange, read_ranges};

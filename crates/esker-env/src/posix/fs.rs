@@ -8,18 +8,20 @@ use std::sync::Arc;
 use super::buffered::{BufferedRandomFile, BufferedWriteFile};
 use super::direct_read::DirectRandomFile;
 use super::direct_write::{DIRECT_BUFFER_BYTES, DirectWriteFile};
-use super::pool::BufferPool;
+use super::lock;
+use super::read_ahead::{AheadReaders, Means};
+#[cfg(test)]
 use super::read_many::Readers;
 use super::system::{open_direct, preallocate};
-use super::{in_flight::Writers, lock};
-use crate::{BatchRead, CreateOptions, FileLock, Fs, IoMode, IoPriority, RandomFile, WriteFile};
+use crate::{
+    AheadBatch, BatchRead, CreateOptions, FileLock, Fs, IoMode, IoPriority, RandomFile, ReadAhead, WriteFile,
+};
 
-/// The file system of the operating system. Its files share aligned buffers and the threads that write them.
+/// The file system of the operating system. Its files share aligned buffers, and the threads that write them and read ahead.
 #[derive(Debug, Default)]
 pub struct PosixFs {
-    pool: Arc<BufferPool>,
-    writers: Arc<Writers>,
-    readers: Readers,
+    means: Means,
+    ahead: AheadReaders,
 }
 
 impl PosixFs {
@@ -31,12 +33,12 @@ impl PosixFs {
 
     #[cfg(test)]
     pub(super) fn traffic(&self) -> &super::traffic::Traffic {
-        self.writers.traffic()
+        self.means.writers.traffic()
     }
 
     #[cfg(test)]
     pub(super) fn readers(&self) -> &Readers {
-        &self.readers
+        &self.means.readers
     }
 
     fn open_for_writing(
@@ -60,8 +62,8 @@ impl PosixFs {
                 file,
                 options.buffer_bytes,
                 cut_at_finish,
-                Arc::clone(&self.pool),
-                Arc::clone(&self.writers),
+                Arc::clone(&self.means.pool),
+                Arc::clone(&self.means.writers),
             ))
         } else {
             // A caller of direct files counts on large writes, also where the file system refuses direct ones.
@@ -109,7 +111,7 @@ impl Fs for PosixFs {
         if mode == IoMode::Direct
             && let Some(file) = open_direct(&how, path)?
         {
-            let traffic = Arc::clone(self.writers.traffic());
+            let traffic = Arc::clone(self.means.writers.traffic());
             return Ok(Arc::new(DirectRandomFile { file, traffic }));
         }
         Ok(Arc::new(BufferedRandomFile(how.open(path)?)))
@@ -168,7 +170,12 @@ impl Fs for PosixFs {
     }
 
     fn read_many(&self, reads: &mut [BatchRead<'_>], priority: IoPriority) {
-        self.readers
-            .read_many(reads, &self.pool, self.writers.traffic(), priority);
+        self.means
+            .readers
+            .read_many(reads, &self.means.pool, self.means.writers.traffic(), priority);
+    }
+
+    fn read_ahead(&self, batch: AheadBatch) -> ReadAhead {
+        self.ahead.start(batch, self.means.clone())
     }
 }

@@ -7,6 +7,8 @@
 //! | `direct_read`, `direct_write` | files past it (`O_DIRECT`) |
 //! | `in_flight` | the threads that keep several direct writes under way |
 //! | `read_many`, `uring` | many reads at once |
+//! | `read_ahead` | the threads that read while the caller goes on |
+//! | `workers` | what those threads have in common |
 //! | `aligned`, `pool` | the aligned memory that direct I/O asks for, and its reuse |
 //! | `traffic` | small reads before large transfers |
 //! | `locked` | the front of a file in memory, where appending is a copy |
@@ -23,6 +25,7 @@ mod lock;
 mod locked;
 mod machine;
 mod pool;
+mod read_ahead;
 mod read_many;
 mod system;
 #[cfg(test)]
@@ -30,6 +33,7 @@ mod tests;
 mod traffic;
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod uring;
+mod workers;
 
 use std::sync::Arc;
 
