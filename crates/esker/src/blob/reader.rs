@@ -9,7 +9,7 @@ use esker_env::{RandomFile, ReadRange};
 use super::format::{BlobFooter, FOOTER_LEN, HEADER_LEN, RECORD_HEADER_LEN, check_header, check_record};
 use super::pointer::BlobPointer;
 use crate::cache::{SharedBytes, zeroed};
-use crate::codec::decompress;
+use crate::codec::{decompress, decompress_into};
 use crate::error::{Error, Result};
 use crate::options::Compression;
 
@@ -135,9 +135,35 @@ impl BlobReader {
         &*self.file
     }
 
+    /// The file, for reads that outlive a call.
+    pub fn shared_file(&self) -> Arc<dyn RandomFile> {
+        Arc::clone(&self.file)
+    }
+
+    /// Checks the record of `offset` that was read elsewhere. If its value is compressed, decompresses it to `raw` and gives
+    /// true; else the value is what is [`stored`](Self::stored) in it.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    #[inline]
+    pub fn open_record(&self, offset: u64, record: &[u8], verify: bool, raw: &mut Vec<u8>) -> Result<bool> {
+        match self.check(offset, record, verify)? {
+            Compression::None => Ok(false),
+            kind => decompress_into(kind, Self::stored(record), raw)
+                .map(|()| true)
+                .ok_or_else(|| self.undecodable(offset)),
+        }
+    }
+
+    /// The stored bytes of a record.
+    #[inline]
+    pub fn stored(record: &[u8]) -> &[u8] {
+        record.get(RECORD_HEADER_LEN..).unwrap_or_default()
+    }
+
     /// The length of a pointer's record, after the pointer was checked against the file.
     #[inline]
-    pub(super) fn checked_len(&self, pointer: &BlobPointer) -> Result<usize> {
+    pub fn checked_len(&self, pointer: &BlobPointer) -> Result<usize> {
         if pointer.file != self.number() {
             return Err(self.corrupt(
                 pointer.offset,

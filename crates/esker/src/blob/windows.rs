@@ -186,6 +186,13 @@ impl BlobWindows {
         }
     }
 
+    /// Forgets all files, and takes no memory for windows.
+    pub fn clear(&mut self) {
+        self.files = Vec::new();
+        self.states = Vec::new();
+        self.last = 0;
+    }
+
     /// Reads of files so far.
     pub fn reads(&self) -> WindowReads {
         self.reads

@@ -223,6 +223,11 @@ impl BlockCache {
         self.resize(|wanted| wanted.saturating_sub(bytes));
     }
 
+    /// Takes back what [`shrink_by`](Self::shrink_by) gave away.
+    pub fn grow_by(&self, bytes: u64) {
+        self.resize(|wanted| wanted.saturating_add(bytes));
+    }
+
     /// Changes the capacity, in bytes and in steps (see the module); what is too much leaves before this returns.
     pub fn set_capacity(&self, capacity_bytes: u64) {
         self.resize(|_| capacity_bytes);

@@ -215,7 +215,11 @@ impl Core {
         };
         // Memtables grow into the free chunks of the pool first.
         let prepared_bytes = self.prepared.lock().bytes();
-        let taken = held.max(reserved) + table_bytes + self.wal_memory_bytes() + prepared_bytes;
+        let taken = held.max(reserved)
+            + table_bytes
+            + self.wal_memory_bytes()
+            + prepared_bytes
+            + self.tables.ahead_bytes();
         let capacity = budget.saturating_sub(taken).max(budget / 16);
         self.tables.block_cache().set_capacity(capacity);
     }

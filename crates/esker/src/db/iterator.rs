@@ -6,8 +6,7 @@ use std::sync::Arc;
 use super::core::Core;
 use super::{ColumnFamily, Db};
 use crate::error::Result;
-use crate::key::ValueKind;
-use crate::read::{AnySource, BlobScan, ReadOptions, VisibleCursor, cursor_over_view};
+use crate::read::{ReadOptions, RowScan, cursor_over_view};
 use crate::snapshot::Snapshot;
 use crate::version::Family;
 
@@ -20,9 +19,7 @@ pub struct Iter {
     core: Arc<Core>,
     family: Arc<Family>,
     options: ReadOptions,
-    cursor: VisibleCursor<AnySource>,
-    /// Reads values that lie in blob files; `None` without blob files.
-    blobs: Option<BlobScan>,
+    rows: RowScan,
     /// Keeps what it sees from being compacted away under a view that is refreshed or read by several iterators.
     _snapshot: Snapshot,
     _burial: Burial,
@@ -87,14 +84,13 @@ impl Iter {
         )
         .map_err(|error| error.in_column_family(&family.name))?;
         core.metrics.iterators_opened.add(1);
-        let blobs = BlobScan::new(&view, &core.tables, &options);
+        let rows = RowScan::new(cursor, &view, &core.tables, &options);
         Ok(Self {
             _burial: Burial(Arc::clone(&core)),
             core,
             family,
             options,
-            cursor,
-            blobs,
+            rows,
             _snapshot: snapshot,
         })
     }
@@ -102,7 +98,7 @@ impl Iter {
     /// Shows the rows of now (or of the options' snapshot) and lets go of files that are not needed for them. Not
     /// positioned afterwards.
     pub fn refresh(&mut self) -> Result<()> {
-        self.cursor.invalidate();
+        self.rows.invalidate();
         self.core.check_open()?;
         *self = Self::new(
             Arc::clone(&self.core),
@@ -115,35 +111,35 @@ impl Iter {
     /// Whether it stands on a row.
     #[inline]
     pub fn valid(&self) -> bool {
-        self.cursor.valid()
+        self.rows.valid()
     }
 
     /// Moves to the first row within the bounds.
     pub fn seek_to_first(&mut self) -> Result<()> {
         self.leave()?;
-        self.cursor.seek_to_first()?;
-        self.load()
+        let moved = self.rows.seek_to_first();
+        self.told(moved)
     }
 
     /// Moves to the last row within the bounds.
     pub fn seek_to_last(&mut self) -> Result<()> {
         self.leave()?;
-        self.cursor.seek_to_last()?;
-        self.load()
+        let moved = self.rows.seek_to_last();
+        self.told(moved)
     }
 
     /// Moves to the first row whose key is `key` or follows it.
     pub fn seek(&mut self, key: &[u8]) -> Result<()> {
         self.leave()?;
-        self.cursor.seek(key)?;
-        self.load()
+        let moved = self.rows.seek(key);
+        self.told(moved)
     }
 
     /// Moves to the last row whose key is `key` or precedes it.
     pub fn seek_for_prev(&mut self, key: &[u8]) -> Result<()> {
         self.leave()?;
-        self.cursor.seek_for_prev(key)?;
-        self.load()
+        let moved = self.rows.seek_for_prev(key);
+        self.told(moved)
     }
 
     /// Moves to the next row; does nothing while not valid.
@@ -153,58 +149,38 @@ impl Iter {
         reason = "the field's word for moving a cursor; it gives no item"
     )]
     pub fn next(&mut self) -> Result<()> {
-        self.cursor.next()?;
-        self.load()
+        let moved = self.rows.next();
+        self.told(moved)
     }
 
     /// Moves to the previous row; does nothing while not valid.
     #[inline]
     pub fn prev(&mut self) -> Result<()> {
-        self.cursor.prev()?;
-        self.load()
+        let moved = self.rows.prev();
+        self.told(moved)
     }
 
     /// The key it stands on; empty while not valid.
     #[inline]
     pub fn key(&self) -> &[u8] {
-        if self.cursor.valid() {
-            self.cursor.key()
-        } else {
-            &[]
-        }
+        self.rows.key()
     }
 
     /// The value it stands on; empty while not valid.
     #[inline]
     pub fn value(&self) -> &[u8] {
-        match &self.blobs {
-            _ if !self.cursor.valid() => &[],
-            Some(blobs) if self.cursor.kind() == ValueKind::BlobPointer => blobs.value(),
-            _ => self.cursor.value(),
-        }
+        self.rows.value()
     }
 
-    /// Reads the value of the row it has come to, if it lies in a blob file. A value that can't be read is the end:
-    /// the iterator is not valid then.
     #[inline]
-    fn load(&mut self) -> Result<()> {
-        let Some(blobs) = &mut self.blobs else {
-            return Ok(());
-        };
-        if !self.cursor.valid() || self.cursor.kind() != ValueKind::BlobPointer {
-            return Ok(());
-        }
-        let loaded = blobs.load(self.cursor.value());
-        if loaded.is_err() {
-            self.cursor.invalidate();
-        }
-        loaded.map_err(|error| error.in_column_family(&self.family.name))
+    fn told(&self, moved: Result<()>) -> Result<()> {
+        moved.map_err(|error| error.in_column_family(&self.family.name))
     }
 
     /// What comes before every positioning.
     fn leave(&mut self) -> Result<()> {
         self.core.metrics.seeks.add(1);
-        self.core.check_open().inspect_err(|_| self.cursor.invalidate())
+        self.core.check_open().inspect_err(|_| self.rows.invalidate())
     }
 }
 

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use super::ReadOptions;
-use crate::blob::{BlobPointer, BlobWindows, WindowOptions};
+use crate::blob::{BlobPointer, BlobReader, BlobWindows, WindowOptions};
 use crate::cache::SharedBytes;
 use crate::error::Result;
 use crate::version::{BlobSet, Tables, View};
@@ -42,29 +42,64 @@ impl BlobScan {
         })
     }
 
-    /// Reads the value behind `pointer`. Allocates only for a value that enters the cache, or is longer than all before.
+    /// Takes the value behind `pointer` out of the cache, if it is there.
     #[inline]
-    pub fn load(&mut self, pointer: &[u8]) -> Result<()> {
-        let pointer = BlobPointer::decode(pointer)?;
-        self.cached = self.tables.cached_value(&self.blobs, &pointer);
-        if self.cached.is_some() {
-            return Ok(());
-        }
+    pub fn load_cached(&mut self, pointer: &BlobPointer) -> bool {
+        self.cached = self.cached(pointer);
+        self.cached.is_some()
+    }
+
+    /// Reads the value behind `pointer`. Allocates only for a value that enters the cache, or is longer than all before.
+    pub fn load(&mut self, pointer: &BlobPointer) -> Result<()> {
+        self.cached = None;
         let (windows, verify) = (&mut self.windows, self.verify_checksums);
         let value = self
             .tables
             .with_blob(self.blobs.find(pointer.file)?, move |reader| {
-                windows.get(reader, &pointer, verify)
+                windows.get(reader, pointer, verify)
             })?;
         if self.fill_cache {
             let value = SharedBytes::from(value);
-            self.tables.keep_value(&self.blobs, &pointer, value.clone());
+            self.tables.keep_value(&self.blobs, pointer, value.clone());
             self.cached = Some(value);
         } else {
             self.copy.clear();
             self.copy.extend_from_slice(value);
         }
         Ok(())
+    }
+
+    /// The value behind `pointer`, if the block cache has it.
+    #[inline]
+    pub fn cached(&self, pointer: &BlobPointer) -> Option<SharedBytes> {
+        self.tables.cached_value(&self.blobs, pointer)
+    }
+
+    /// Keeps a value in the block cache that was read elsewhere.
+    pub fn keep(&self, pointer: &BlobPointer, value: &[u8]) {
+        self.tables
+            .keep_value(&self.blobs, pointer, SharedBytes::from(value));
+    }
+
+    /// An open blob file, by the number that pointers have.
+    pub fn reader(&self, file: u64) -> Result<Arc<BlobReader>> {
+        self.tables.blob(self.blobs.find(file)?)
+    }
+
+    /// Whether values that are read enter the block cache.
+    pub fn fills_cache(&self) -> bool {
+        self.fill_cache
+    }
+
+    /// Whether checksums are verified.
+    #[inline]
+    pub fn verifies(&self) -> bool {
+        self.verify_checksums
+    }
+
+    /// Lets go of what it read beyond the values that were wanted.
+    pub fn forget_windows(&mut self) {
+        self.windows.clear();
     }
 
     /// The value that was loaded last.
@@ -135,14 +170,21 @@ mod tests {
         (scan, pointers)
     }
 
+    fn load(scan: &mut BlobScan, pointer: &[u8]) {
+        let pointer = BlobPointer::decode(pointer).unwrap();
+        if !scan.load_cached(&pointer) {
+            scan.load(&pointer).unwrap();
+        }
+    }
+
     /// Each row took memory of its own.
     #[test]
     fn values_that_do_not_enter_the_cache_share_one_buffer() {
         let (mut scan, pointers) = scan(false);
-        scan.load(&pointers[0]).unwrap();
+        load(&mut scan, &pointers[0]);
         let buffer = scan.value().as_ptr();
         for (i, pointer) in (0..).zip(&pointers) {
-            scan.load(pointer).unwrap();
+            load(&mut scan, pointer);
             assert_eq!(scan.value(), value(i));
             assert_eq!(scan.value().as_ptr(), buffer);
         }
@@ -153,11 +195,11 @@ mod tests {
     fn values_out_of_the_cache_and_out_of_the_file_take_turns() {
         let (mut scan, pointers) = scan(true);
         for pointer in pointers.iter().step_by(2) {
-            scan.load(pointer).unwrap();
+            load(&mut scan, pointer);
         }
         scan.fill_cache = false;
         for (i, pointer) in (0..).zip(&pointers) {
-            scan.load(pointer).unwrap();
+            load(&mut scan, pointer);
             assert_eq!(scan.value(), value(i));
         }
         assert_eq!(scan.tables.block_cache().len(), pointers.len().div_ceil(2));

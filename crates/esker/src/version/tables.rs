@@ -21,6 +21,9 @@ use crate::sync::Mutex;
 /// Files that can be opened at the same time, if their numbers fall apart.
 const OPENING: usize = 16;
 
+/// Scans get this part of the block cache's memory for what they read ahead.
+const AHEAD_PART: u64 = 8;
+
 /// A file that was opened.
 #[derive(Debug)]
 enum Opened {
@@ -61,6 +64,8 @@ pub struct Tables {
     open: Mutex<VecDeque<Opened>>,
     /// What tables took when they were last counted, and what was opened since.
     noted_bytes: AtomicU64,
+    /// What scans have for values that they read ahead.
+    ahead_bytes: AtomicU64,
     /// Whether another process removes files while they are read here.
     followed: bool,
 }
@@ -87,6 +92,7 @@ impl Tables {
             opening: std::array::from_fn(|_| Mutex::new(())),
             open: Mutex::new(VecDeque::new()),
             noted_bytes: AtomicU64::new(0),
+            ahead_bytes: AtomicU64::new(0),
             followed: false,
         }
     }
@@ -111,6 +117,34 @@ impl Tables {
     /// The block cache.
     pub fn block_cache(&self) -> &Arc<BlockCache> {
         &self.cache
+    }
+
+    /// Sets memory aside for what a scan reads ahead, at the cost of the block cache; false if other scans have their part
+    /// of it already.
+    pub fn reserve_ahead(&self, bytes: u64) -> bool {
+        let bytes_max = self.cache.capacity() / AHEAD_PART;
+        let add = |taken: u64| taken.checked_add(bytes).filter(|&sum| sum <= bytes_max);
+        let reserved = self
+            .ahead_bytes
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, add)
+            .is_ok();
+        if reserved {
+            self.cache.shrink_by(bytes);
+        }
+        reserved
+    }
+
+    /// Gives back what was set aside.
+    pub fn release_ahead(&self, bytes: u64) {
+        if bytes > 0 {
+            self.ahead_bytes.fetch_sub(bytes, Ordering::Relaxed);
+            self.cache.grow_by(bytes);
+        }
+    }
+
+    /// What is set aside for scans, in bytes.
+    pub fn ahead_bytes(&self) -> u64 {
+        self.ahead_bytes.load(Ordering::Relaxed)
     }
 
     /// The table of a file, opened if need be.

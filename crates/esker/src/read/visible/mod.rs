@@ -247,6 +247,15 @@ impl<C: SourceCursor> VisibleCursor<C> {
         self.find_backward()
     }
 
+    /// Moves to the row of `key`, which it has shown since it was positioned: what that restricted it to stays so.
+    pub fn return_to(&mut self, key: &[u8]) -> Result<()> {
+        self.state = State::Invalid;
+        self.target.clear();
+        append_internal_key(&mut self.target, key, self.view.sequence, ValueKind::SEEK);
+        self.inner.seek(&self.target)?;
+        self.find_forward(false)
+    }
+
     /// Moves to the next row.
     #[inline]
     #[allow(clippy::should_implement_trait)] // Rows are lent, which `Iterator` can't express.
