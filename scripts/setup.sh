@@ -5,6 +5,8 @@
 #   lint     cargo-deny
 #   browser  a headless Chromium, with which the lab's tests look at its report; optional
 #   peers    what scripts/fetch-peers.sh needs (Maven, pip, unzip), and jemalloc for all engines; optional
+#   mariadb  what the plugin for MariaDB is built with, and its server's test runner runs on: a C++ compiler, all of Perl
+#   sysbench with which the plugin's long tests load a server
 #   deep     nightly Rust with Miri, and cargo-fuzz
 # Debian packages are installed as root or through sudo. An optional group that can't be had is named and left out.
 set -euo pipefail
@@ -92,6 +94,17 @@ setup_peers() {
   [ ${#packages[@]} -eq 0 ] || optional debian "${packages[@]}"
 }
 
+setup_mariadb() {
+  local packages=()
+  have c++ || packages+=(g++)
+  perl -MTime::HiRes -MMemoize -MIO::Socket::INET -e1 2>/dev/null || packages+=(perl)
+  [ ${#packages[@]} -eq 0 ] || debian "${packages[@]}"
+}
+
+setup_sysbench() {
+  have sysbench || debian sysbench
+}
+
 setup_deep() {
   have c++ || debian g++
   toolchain "$nightly" miri rust-src
@@ -102,7 +115,7 @@ PATH="${CARGO_HOME:-$HOME/.cargo}/bin:$PATH"
 pinned=$(sed -n 's/^channel = "\(.*\)"/\1/p' rust-toolchain.toml)
 for group in "$@"; do
   case "$group" in
-    build | lint | browser | peers | deep) "setup_$group" ;;
+    build | lint | browser | peers | mariadb | sysbench | deep) "setup_$group" ;;
     *) say "no group is called $group"; exit 2 ;;
   esac
 done
