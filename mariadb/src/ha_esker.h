@@ -96,7 +96,7 @@ class Handler final : public handler {
   int check_entries(const esker_snapshot *snapshot, const esker_read_options *options, ha_rows &count);
 
   int begin_read(const Index &index);
-  int lock_scan(View start, View end);
+  int lock_scan(const Index &index, View start, View end);
   int step(uchar *buf, bool forward, int code);
   int show_entry(uchar *buf);
   int check_condition(uchar *buf);
@@ -109,6 +109,7 @@ class Handler final : public handler {
   int resume_after_point();
 
   int check_unique(const Index &index, View key);
+  int lock_first_row();
   int put_row(View primary, const uchar *record);
   int put_entry(View key, View value);
   int remove_entry(const Index &index, View key);
@@ -131,6 +132,7 @@ class Handler final : public handler {
   const Index *active_ = nullptr;
   bool begun_ = false;             // a scan of all rows has read its first one
   bool copying_ = false;           // an ALTER TABLE fills the table, which nobody else sees
+  bool rows_locked_ = false;       // the statement has locked a row that it put into a table without primary key
   bool point_ = false;             // the last read looked a key up, and the cursor is not there
   uint duplicate_key_ = MAX_KEY;   // of the last write that found a duplicate
   Bytes search_;                   // of the last read by key

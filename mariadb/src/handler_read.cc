@@ -44,10 +44,14 @@ int Handler::begin_read(const Index &index) {
   return 0;
 }
 
-// Under SERIALIZABLE nobody else may put anything where this transaction has looked.
-int Handler::lock_scan(View start, View end) {
+// Under SERIALIZABLE nobody else may put anything where this transaction has looked. Entries of keys that are not unique, and those with
+// nulls, are written without locks of their own: a search along such a key locks all rows of the table, which have one each.
+int Handler::lock_scan(const Index &index, View start, View end) {
   if (!transaction_->is_serializable() || lock_ == kNoLock) return 0;
-  const esker_range range = {slice(start), slice(end)};
+  Bytes behind_rows(primary_->prefix());
+  make_successor(behind_rows);
+  const esker_range range = index.has_locked_entries() ? esker_range{slice(start), slice(end)}
+                                                       : esker_range{slice(primary_->prefix()), slice(behind_rows)};
   return fail(esker_transaction_lock_range(transaction_->get(), rows, range,
                                            lock_ == kExclusiveLock ? ESKER_EXCLUSIVE : ESKER_SHARED));
 }
@@ -175,7 +179,7 @@ int Handler::seek_search(const Index &index, size_t stored_size, enum ha_rkey_fu
   Bytes end(flag == HA_READ_KEY_EXACT || flag == HA_READ_PREFIX_LAST ? View(search_).substr(0, stored_size) : index.prefix());
   make_successor(end);
   const View start = forward || flag == HA_READ_PREFIX_LAST ? View(search_).substr(0, stored_size) : index.prefix();
-  if (const int code = lock_scan(start, end)) return code;
+  if (const int code = lock_scan(index, start, end)) return code;
   if (const int code = forward ? cursor_.seek(key_) : cursor_.seek_back(key_)) return code;
   return adjust(index, forward, fits);
 }
@@ -218,7 +222,7 @@ int Handler::point_read(uchar *buf, const Index &index) {
   point_ = true;
   Bytes end(search_);
   make_successor(end);
-  if (const int code = lock_scan(search_, end)) return code;
+  if (const int code = lock_scan(index, search_, end)) return code;
   View primary = View(search_).substr(index.prefix().size());
   if (!index.is_primary()) {
     const esker_read_options *options;
@@ -273,7 +277,7 @@ int Handler::index_first(uchar *buf) {
   if (const int code = cursor_.open(thd(), *transaction_, *active_)) return code;
   Bytes end(active_->prefix());
   make_successor(end);
-  if (const int code = lock_scan(active_->prefix(), end)) return code;
+  if (const int code = lock_scan(*active_, active_->prefix(), end)) return code;
   return step(buf, true, cursor_.first());
 }
 
@@ -282,7 +286,7 @@ int Handler::index_last(uchar *buf) {
   if (const int code = cursor_.open(thd(), *transaction_, *active_)) return code;
   Bytes end(active_->prefix());
   make_successor(end);
-  if (const int code = lock_scan(active_->prefix(), end)) return code;
+  if (const int code = lock_scan(*active_, active_->prefix(), end)) return code;
   return step(buf, false, cursor_.last());
 }
 

@@ -172,6 +172,7 @@ int Handler::external_lock(THD *thd, int lock_type) {
 int Handler::start_stmt(THD *thd, thr_lock_type lock_type) {
   if (lock_type != TL_IGNORE) store_lock(thd, nullptr, lock_type);
   follow_entry();
+  rows_locked_ = false;
   transaction_ = Transaction::of(thd);
   if (transaction_ == nullptr) return HA_ERR_OUT_OF_MEM;
   if (const int code = transaction_->enter_statement(thd)) return code;

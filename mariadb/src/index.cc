@@ -45,6 +45,11 @@ Index::Index(const TABLE *table, uint key_number, Kind kind, uint32_t number, co
   }
 }
 
+bool Index::has_locked_entries() const {
+  if (is_primary()) return true;
+  return kind_ == kUnique && std::none_of(parts_.begin(), parts_.end(), [](const KeyPart &part) { return part.column().is_nullable(); });
+}
+
 void Index::append_primary(Bytes &out, const uchar *record) const {
   bool is_null = false;
   for (const KeyPart &part : parts_) part.append_from_record(out, record, is_null);

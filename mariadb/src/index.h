@@ -30,6 +30,8 @@ class Index {
   uint key_number() const { return key_number_; }
   Kind kind() const { return kind_; }
   bool is_primary() const { return kind_ <= kHidden; }
+  // Whether whoever puts an entry in, or takes one out, locks its key.
+  bool has_locked_entries() const;
   View prefix() const { return prefix_; }
   const std::vector<KeyPart> &parts() const { return parts_; }
 

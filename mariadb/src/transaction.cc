@@ -53,7 +53,8 @@ int Transaction::begin(THD *thd, bool snapshot_now) {
                                thd)) {
     return code;
   }
-  esker_transaction_options_set_snapshot_at_begin(options_, snapshot_now && !read_committed_);
+  // As in InnoDB only REPEATABLE READ knows such a beginning; serializable reads are of what nobody else may change any more.
+  esker_transaction_options_set_snapshot_at_begin(options_, snapshot_now && isolation == ISO_REPEATABLE_READ);
   esker_transaction_options_set_lock_timeout_us(options_, lock_wait_timeout_us(thd));
   const int code = code_of(transaction_ == nullptr ? esker_transaction_begin(db, options_, &transaction_)
                                                    : esker_transaction_restart(transaction_, options_),
