@@ -75,6 +75,7 @@ void KeyPart::choose_kind(Field *field) {
     case MYSQL_TYPE_MEDIUM_BLOB:
     case MYSQL_TYPE_LONG_BLOB:
     case MYSQL_TYPE_BLOB:
+    case MYSQL_TYPE_GEOMETRY:
       if (charset_ == &my_charset_bin) {
         kind_ = kGroups;
         decodable_ = true;
