@@ -17,6 +17,7 @@ constexpr char kTemporary = 1;
 std::mutex mutex;                            // guards what follows; held across the engine's writes, so that both agree
 std::map<Bytes, TablePointer, std::less<>> tables;
 uint32_t last_number;
+std::map<uint32_t, std::shared_ptr<Counters>> counters;
 
 Bytes table_key(View name) { return Bytes("t").append(name); }
 
@@ -154,6 +155,7 @@ bool load_dictionary() {
 void forget_dictionary() {
   std::lock_guard guard(mutex);
   tables.clear();
+  counters.clear();
   last_number = 0;
 }
 
@@ -188,6 +190,7 @@ int drop_table(const char *name) {
     change.remove_rows(*dropped);
     if (const int code = change.commit()) return code;
     tables.erase(found);
+    counters.erase(dropped->indexes[0].number);
   }
   drop_files(*dropped);
   return 0;
@@ -223,9 +226,17 @@ int truncate_table(const char *name) {
     change.remove_rows(*before);
     if (const int code = change.commit()) return code;
     found->second = std::make_shared<TableEntry>(std::move(table));
+    counters.erase(before->indexes[0].number);
   }
   drop_files(*before);
   return 0;
+}
+
+std::shared_ptr<Counters> counters_of(uint32_t index_number) {
+  std::lock_guard guard(mutex);
+  std::shared_ptr<Counters> &found = counters[index_number];
+  if (found == nullptr) found = std::make_shared<Counters>();
+  return found;
 }
 
 int read_auto_increment(uint32_t index_number, uint64_t &next) {

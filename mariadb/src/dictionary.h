@@ -9,6 +9,7 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "server.h"
@@ -41,6 +42,17 @@ int drop_table(const char *name);
 int rename_table(const char *from, const char *to);
 // Gives all indexes new numbers, and removes what was under the old ones.
 int truncate_table(const char *name);
+
+// What comes next in a table; 0: not read yet. The server may close a table while transactions are open that have been given numbers, so
+// handlers find these here.
+struct Counters {
+  std::mutex mutex;
+  uint64_t auto_increment = 0;
+  uint64_t row_number = 0;
+};
+
+// Those of the table that this is the first index of.
+std::shared_ptr<Counters> counters_of(uint32_t index_number);
 
 // The auto_increment value that comes next; 1 if none was used.
 int read_auto_increment(uint32_t index_number, uint64_t &next);

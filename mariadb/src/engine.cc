@@ -10,6 +10,7 @@ handlerton *engine_handlerton;
 esker_db *db;
 esker_family *rows;
 esker_family *dictionary_family;
+bool began_with_prepared;
 esker_write_options *synced_unlocked;
 
 namespace {
@@ -60,13 +61,23 @@ bool open_with(esker_options *options, esker_transaction_settings *settings, esk
          logged(esker_family_open(db, "dictionary", &dictionary_family), "opening the database");
 }
 
+bool find_prepared() {
+  esker_prepared_transactions *prepared;
+  if (logged(esker_db_prepared_transactions(db, &prepared), "listing prepared transactions")) return true;
+  size_t count;
+  esker_prepared_transactions_items(prepared, &count);
+  esker_prepared_transactions_free(prepared);
+  began_with_prepared = count > 0;
+  return false;
+}
+
 }  // namespace
 
 bool open_database() {
   esker_options *options = esker_options_create();
   esker_transaction_settings *settings = esker_transaction_settings_create();
   esker_family_options *dictionary_options = esker_family_options_create();
-  bool failed = open_with(options, settings, dictionary_options);
+  bool failed = open_with(options, settings, dictionary_options) || find_prepared();
   esker_family_options_free(dictionary_options);
   esker_transaction_settings_free(settings);
   esker_options_free(options);

@@ -10,6 +10,9 @@ extern esker_db *db;
 extern esker_family *rows;          // rows and index entries, by index number and key
 extern esker_family *dictionary_family;
 
+// Whether there were prepared transactions when the database was opened.
+extern bool began_with_prepared;
+
 // True on failure, which is logged.
 bool open_database();
 void close_database();

@@ -113,7 +113,7 @@ class Handler final : public handler {
   int put_row(View primary, const uchar *record);
   int put_entry(View key, View value);
   int remove_entry(const Index &index, View key);
-  void note_auto_increment(const uchar *record);
+  int note_auto_increment(const uchar *record);
   int commit_copy();
   bool is_touched(const Index &index) const;
   int update_entries(const uchar *old_record, const uchar *new_record, View old_primary, View new_primary);

@@ -46,12 +46,14 @@ int Handler::remove_entry(const Index &index, View key) {
                   : esker_transaction_delete_untracked(transaction_->get(), rows, slice(key)));
 }
 
-void Handler::note_auto_increment(const uchar *record) {
+int Handler::note_auto_increment(const uchar *record) {
   Field *field = table->found_next_number_field;
-  if (field == nullptr || record != table->record[0]) return;
-  if (!field->is_unsigned() && field->val_int() < 0) return;
-  const uint64_t next = share_->use_auto_increment(static_cast<uint64_t>(field->val_int()));
+  if (field == nullptr || record != table->record[0]) return 0;
+  if (!field->is_unsigned() && field->val_int() < 0) return 0;
+  uint64_t next;
+  if (const int code = share_->use_auto_increment(static_cast<uint64_t>(field->val_int()), next)) return code;
   transaction_->note_auto_increment(entry_->indexes[0].number, next);
+  return 0;
 }
 
 int Handler::write_row(const uchar *buf) {
@@ -82,7 +84,7 @@ int Handler::write_row(const uchar *buf) {
     index->make_entry(key_, value_, buf, primary_buffer_);
     if (const int code = put_entry(key_, value_)) return code;
   }
-  note_auto_increment(buf);
+  if (const int code = note_auto_increment(buf)) return code;
   return commit_copy();
 }
 
@@ -151,7 +153,7 @@ int Handler::update_row(const uchar *old_record, const uchar *new_record) {
   if (const int code = update_entries(old_record, new_record, old_primary_, primary_buffer_)) return code;
   if (table->found_next_number_field != nullptr &&
       bitmap_is_set(table->write_set, table->found_next_number_field->field_index)) {
-    note_auto_increment(new_record);
+    return note_auto_increment(new_record);
   }
   return 0;
 }

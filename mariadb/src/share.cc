@@ -14,18 +14,19 @@ TablePointer TableShare::entry() {
 void TableShare::replace_entry(TablePointer table) {
   std::lock_guard guard(mutex_);
   entry_ = std::move(table);
-  next_auto_increment_ = next_row_number_ = 0;
+  counters_ = counters_of(entry_->indexes[0].number);
   rows_per_key_.clear();
 }
 
 int TableShare::load_auto_increment() {
-  return next_auto_increment_ != 0 ? 0 : read_auto_increment(entry_->indexes[0].number, next_auto_increment_);
+  return counters_->auto_increment != 0 ? 0 : read_auto_increment(entry_->indexes[0].number, counters_->auto_increment);
 }
 
 int TableShare::take_auto_increment(ulonglong offset, ulonglong increment, ulonglong count, ulonglong &first) {
   std::lock_guard guard(mutex_);
+  std::lock_guard counting(counters_->mutex);
   if (const int code = load_auto_increment()) return code;
-  first = next_auto_increment_;
+  first = counters_->auto_increment;
   if (first == ULONGLONG_MAX) return 0;
   if (increment > 1) {
     // An offset past the increment counts for nothing, as the server documents it.
@@ -36,33 +37,37 @@ int TableShare::take_auto_increment(ulonglong offset, ulonglong increment, ulong
   }
   // Behind the last value; whoever comes next aligns to an increment of his own.
   const ulonglong room = (ULONGLONG_MAX - 1 - first) / increment;
-  next_auto_increment_ = first + std::min(count - 1, room) * increment + 1;
+  counters_->auto_increment = first + std::min(count - 1, room) * increment + 1;
   return 0;
 }
 
-uint64_t TableShare::use_auto_increment(uint64_t value) {
+int TableShare::use_auto_increment(uint64_t value, uint64_t &next) {
   std::lock_guard guard(mutex_);
-  const uint64_t next = value == ULONGLONG_MAX ? value : value + 1;
-  if (next_auto_increment_ != 0) next_auto_increment_ = std::max(next_auto_increment_, next);
-  return next;
+  std::lock_guard counting(counters_->mutex);
+  if (const int code = load_auto_increment()) return code;
+  next = value == ULONGLONG_MAX ? value : value + 1;
+  counters_->auto_increment = std::max(counters_->auto_increment, next);
+  return 0;
 }
 
 int TableShare::peek_auto_increment(uint64_t &next) {
   std::lock_guard guard(mutex_);
+  std::lock_guard counting(counters_->mutex);
   const int code = load_auto_increment();
-  next = next_auto_increment_;
+  next = counters_->auto_increment;
   return code;
 }
 
 int TableShare::set_auto_increment(uint64_t next) {
   std::lock_guard guard(mutex_);
+  std::lock_guard counting(counters_->mutex);
   if (const int code = esker::set_auto_increment(entry_->indexes[0].number, next)) return code;
-  next_auto_increment_ = next;
+  counters_->auto_increment = next;
   return 0;
 }
 
 int TableShare::load_row_number() {
-  if (next_row_number_ != 0) return 0;
+  if (counters_->row_number != 0) return 0;
   Bytes start, end;
   append_u32_be(start, entry_->indexes.back().number);
   append_u32_be(end, entry_->indexes.back().number + 1);
@@ -72,7 +77,11 @@ int TableShare::load_row_number() {
   esker_error *error = esker_read_options_set_bounds(options, slice(start), slice(end));
   if (error == nullptr) error = esker_iterator_create(db, rows, options, &iterator);
   if (error == nullptr) error = esker_iterator_seek_to_last(iterator, &row);
-  if (error == nullptr) next_row_number_ = row.key.len == 12 ? read_u64_be(view(row.key).data() + 4) + 1 : 1;
+  // Rows of transactions that an earlier server has prepared are not to be seen yet; none has so many.
+  constexpr uint64_t kPreparedRows = uint64_t{1} << 32;
+  if (error == nullptr) {
+    counters_->row_number = (row.key.len == 12 ? read_u64_be(view(row.key).data() + 4) + 1 : 1) + (began_with_prepared ? kPreparedRows : 0);
+  }
   esker_iterator_free(iterator);
   esker_read_options_free(options);
   return code_of(error, nullptr);
@@ -80,9 +89,10 @@ int TableShare::load_row_number() {
 
 int TableShare::next_row_number(uint64_t &number) {
   std::lock_guard guard(mutex_);
-  const int code = load_row_number();
-  number = next_row_number_++;
-  return code;
+  std::lock_guard counting(counters_->mutex);
+  if (const int code = load_row_number()) return code;
+  number = counters_->row_number++;
+  return 0;
 }
 
 ulong TableShare::rows_per_key(uint key, uint part) {

@@ -11,7 +11,7 @@ namespace esker {
 
 class TableShare : public Handler_share {
  public:
-  explicit TableShare(TablePointer table) : entry_(std::move(table)) {}
+  explicit TableShare(TablePointer table) : entry_(std::move(table)), counters_(counters_of(entry_->indexes[0].number)) {}
 
   // The dictionary's record: another one after the table was truncated.
   TablePointer entry();
@@ -19,8 +19,8 @@ class TableShare : public Handler_share {
 
   // Takes `count` values of the auto_increment column that are `offset` modulo `increment`, and says which is the first.
   int take_auto_increment(ulonglong offset, ulonglong increment, ulonglong count, ulonglong &first);
-  // The value was used; returns what comes next then.
-  uint64_t use_auto_increment(uint64_t value);
+  // The value was used; says what comes next then.
+  int use_auto_increment(uint64_t value, uint64_t &next);
   int peek_auto_increment(uint64_t &next);
   int set_auto_increment(uint64_t next);
 
@@ -38,8 +38,7 @@ class TableShare : public Handler_share {
 
   std::mutex mutex_;                       // guards what follows
   TablePointer entry_;
-  uint64_t next_auto_increment_ = 0;       // 0: not read yet
-  uint64_t next_row_number_ = 0;           // the same
+  std::shared_ptr<Counters> counters_;
   std::vector<std::vector<ulong>> rows_per_key_;
 };
 
