@@ -37,8 +37,7 @@ for round in $(seq "$rounds"); do
     jobs+=($!)
   done
   sleep "$(awk -v seed="$round" 'BEGIN { srand(seed); print 1 + rand() }')"
-  kill -9 "$server_process"
-  wait "$server_process" 2>/dev/null || true
+  server_kill "$folder"
   for job in "${jobs[@]}"; do wait "$job" || true; done
   server_start "$folder" "${options[@]}"
   differ=$(client "$folder" -N bank -e "SELECT COUNT(*) FROM (SELECT * FROM e UNION ALL SELECT * FROM i) AS b GROUP BY writer, n, v HAVING COUNT(*) <> 2" | wc -l)

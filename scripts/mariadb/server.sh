@@ -1,5 +1,15 @@
 # Starts and stops a private server with the plugin, on a socket only; sourced by the scripts of this folder.
 
+# Those that run; a script that fails leaves none behind.
+server_folders=()
+server_end() {
+  local folder
+  for folder in "${server_folders[@]}"; do
+    [ ! -e "$folder/process" ] || kill -9 "$(cat "$folder/process")" 2>/dev/null || true
+  done
+}
+trap server_end EXIT
+
 # Makes an empty data directory, if there is none in FOLDER.
 server_install() { # FOLDER
   [ -d "$1/data/mysql" ] && return
@@ -9,7 +19,7 @@ server_install() { # FOLDER
     --lc-messages-dir="$mariadb_prefix/usr/share/mysql" >"$1/install.log" 2>&1 || fail "see $1/install.log"
 }
 
-# Starts the server of FOLDER in the background and waits until it answers; its process is $server_process.
+# Starts the server of FOLDER in the background and waits until it answers.
 server_start() { # FOLDER OPTION…
   local folder=$1
   shift
@@ -17,10 +27,11 @@ server_start() { # FOLDER OPTION…
     --socket="$folder/socket" --skip-networking --user="$(id -un)" --log-error="$folder/error.log" \
     --lc-messages-dir="$mariadb_prefix/usr/share/mysql" --character-sets-dir="$mariadb_prefix/usr/share/mysql/charsets" \
     --plugin-dir="$mariadb_plugins" --plugin-maturity=experimental --plugin-load-add=ha_esker "$@" 2>>"$folder/error.log" &
-  server_process=$!
-  local tries=0
+  local process=$! tries=0
+  echo "$process" >"$folder/process"
+  server_folders+=("$folder")
   until "$mariadb_prefix/usr/bin/mariadb-admin" --no-defaults --socket="$folder/socket" ping >/dev/null 2>&1; do
-    kill -0 "$server_process" 2>/dev/null || { tail -5 "$folder/error.log" >&2; fail "the server ended; see $folder/error.log"; }
+    kill -0 "$process" 2>/dev/null || { tail -5 "$folder/error.log" >&2; fail "the server ended; see $folder/error.log"; }
     tries=$((tries + 1))
     [ "$tries" -lt 300 ] || fail "the server does not answer; see $folder/error.log"
     sleep 0.2
@@ -29,7 +40,32 @@ server_start() { # FOLDER OPTION…
 
 server_stop() { # FOLDER
   "$mariadb_prefix/usr/bin/mariadb-admin" --no-defaults --socket="$1/socket" shutdown
-  wait "$server_process" || true
+  server_wait "$1"
+}
+
+# As a power cut would end it, but for what the system has in memory.
+server_kill() { # FOLDER
+  kill -9 "$(cat "$1/process")"
+  server_wait "$1"
+}
+
+server_wait() { # FOLDER
+  wait "$(cat "$1/process")" 2>/dev/null || true
+  rm "$1/process"
+}
+
+# Options with which a server can be reached by others on this machine.
+server_port() { # PORT [ADDRESS]
+  echo "--skip-networking=0 --bind-address=${2:-127.0.0.1} --port=$1"
+}
+
+# A port that nobody listens on, below those that the system gives out by itself.
+free_port() { # [ADDRESS]
+  local port
+  while :; do
+    port=$((20000 + RANDOM % 10000))
+    (exec 3<>"/dev/tcp/${1:-127.0.0.1}/$port") 2>/dev/null || { echo "$port"; return; }
+  done
 }
 
 client() { # FOLDER ARGUMENT…
