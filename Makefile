@@ -1,6 +1,6 @@
 # What can be done here; each target is a line or two, the work is in scripts/. `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help setup run test lint fmt deny test-long torture fuzz loom miri memcheck golden bench peers dropin capi header mariadb mariadb-shell test-mariadb
+.PHONY: help setup run test lint fmt deny test-long torture fuzz loom miri memcheck golden bench peers dropin capi header mariadb mariadb-shell test-mariadb test-mariadb-long
 
 SECONDS_PER_TARGET ?= 60
 
@@ -13,8 +13,9 @@ setup: ## install what this machine lacks for run, test and lint
 run: ## the flash benchmark against RocksDB and LevelDB; opens as report/index.html
 	@scripts/run.sh
 
-test: ## every test that takes seconds
+test: ## every test that takes seconds, and the MariaDB plugin's short ones
 	@scripts/setup.sh build browser
+	@$(MAKE) --no-print-directory test-mariadb
 	@scripts/test.sh
 
 lint: ## formatting, clippy, documentation, licences and advisories; warnings are errors
@@ -29,7 +30,7 @@ deny: ## licences, sources and advisories of the dependencies
 	@scripts/setup.sh build lint
 	@scripts/deny.sh
 
-test-long torture: loom miri fuzz ## long property runs, 50 kills, loom, Miri, fuzzing
+test-long torture: loom miri fuzz test-mariadb-long ## long property runs, 50 kills, loom, Miri, fuzzing, MariaDB servers
 	@scripts/torture.sh
 
 fuzz: ## every fuzz target for SECONDS_PER_TARGET (60) seconds
@@ -71,13 +72,22 @@ header: ## write esker.h anew from the sources of the C interface
 	@scripts/header.sh
 
 mariadb: ## fetch MariaDB and build its plugin ha_esker.so, into target/mariadb
-	@scripts/setup.sh build
+	@scripts/setup.sh build mariadb
 	@scripts/mariadb/build.sh
 
 mariadb-shell: ## a private MariaDB server with the plugin, and a client
 	@scripts/mariadb/shell.sh
 
-test-mariadb: ## the plugin's tests, in a MariaDB server
-	@scripts/mariadb/build.sh
-	@scripts/mariadb/test.sh
-	@scripts/mariadb/stock.sh
+test-mariadb: mariadb ## the plugin's short tests, in MariaDB servers
+	@scripts/mariadb/test.sh esker --parallel=2
+	@scripts/mariadb/stock.sh storage_engine
+	@scripts/mariadb/kill.sh 1
+
+test-mariadb-long: mariadb ## the plugin's long tests: the server's other suites, kills, replication, sharding, sysbench, copies under load
+	@scripts/setup.sh sysbench
+	@scripts/mariadb/stock.sh engines
+	@scripts/mariadb/kill.sh 20
+	@scripts/mariadb/replicate.sh 5
+	@scripts/mariadb/shard.sh
+	@scripts/mariadb/checkpoint.sh 5
+	@scripts/mariadb/sysbench-kill.sh 60
