@@ -23,6 +23,7 @@ server_install() { # FOLDER
 server_start() { # FOLDER OPTION…
   local folder=$1
   shift
+  [ "${#folder}" -lt 100 ] || fail "the path $folder is too long for a socket in it: ESKER_MARIADB_HOME chooses a shorter one"
   "$mariadb_prefix/usr/sbin/mariadbd" --no-defaults --basedir="$mariadb_prefix/usr" --datadir="$folder/data" \
     --socket="$folder/socket" --skip-networking --user="$(id -un)" --log-error="$folder/error.log" \
     --lc-messages-dir="$mariadb_prefix/usr/share/mysql" --character-sets-dir="$mariadb_prefix/usr/share/mysql/charsets" \
