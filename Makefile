@@ -79,7 +79,7 @@ mariadb-shell: ## a private MariaDB server with the plugin, and a client
 	@scripts/mariadb/shell.sh
 
 test-mariadb: mariadb ## the plugin's short tests, in MariaDB servers
-	@scripts/mariadb/test.sh esker --parallel=2
+	@scripts/mariadb/test.sh
 	@scripts/mariadb/stock.sh storage_engine
 	@scripts/mariadb/kill.sh 1
 
