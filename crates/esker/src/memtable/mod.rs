@@ -45,12 +45,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 pub use arena::MemtableArenaPool;
 pub use cursor::MemtableCursor;
 pub use hint::InsertHint;
+pub use skiplist::RangeCount;
 
 use crate::key::{FragmentedTombstones, KeyOrder, Sequence, ValueKind, pack_trailer, user_key};
 use crate::options::MemtableKind;
 use heads::Heads;
 use row::Row;
-use skiplist::{Counted, Skiplist};
+use skiplist::Skiplist;
 use tombstones::Tombstones;
 use vector::Vector;
 
@@ -335,35 +336,31 @@ impl Memtable {
         self.sequence_max.load(Ordering::Relaxed)
     }
 
-    /// About how many user keys of `[start, end)` have rows, however many each has: exact up to some dozens of rows, within 10 to
-    /// 20 % beyond. O(log n); a vector is sorted if need be.
-    pub fn approximate_count(&self, start: &[u8], end: &[u8]) -> u64 {
-        self.count(start, end, Counted::Keys)
-    }
-
-    fn count(&self, start: &[u8], end: &[u8], what: Counted) -> u64 {
+    /// About what it has of the user keys `[start, end)`: exact up to some dozens of rows, within 10 to 20 % beyond. O(log n); a
+    /// vector is sorted if need be.
+    pub fn approximate_count(&self, start: &[u8], end: &[u8]) -> RangeCount {
         match &self.index {
             Index::Ordered(list) => {
                 let (from, to) = (list.target(start, u64::MAX), list.target(end, u64::MAX));
-                list.count_between(&from, &to, what)
+                list.count_between(&from, &to)
             }
             Index::Vector(vector) => {
                 let rows = vector.rows();
                 let from = vector.search(&rows, &vector.target(start, u64::MAX), false);
                 let to = vector.search(&rows, &vector.target(end, u64::MAX), false);
-                match (rows.get(from..to), what) {
-                    (None, _) => 0,
-                    (Some(rows), Counted::Rows) => rows.len() as u64,
-                    (Some(rows), Counted::Keys) => Vector::approximate_keys(rows),
-                }
+                let counted = rows.get(from..to).map(|rows| RangeCount {
+                    rows: rows.len() as u64,
+                    keys: Vector::approximate_keys(rows),
+                });
+                counted.unwrap_or_default()
             }
         }
     }
 
-    /// About how many bytes rows with user keys in `[start, end)` take, taking all rows for equally large.
-    pub fn approximate_range_bytes(&self, start: &[u8], end: &[u8]) -> u64 {
+    /// About how many bytes `count` of its rows take, taking all rows for equally large.
+    pub fn approximate_bytes_of(&self, count: u64) -> u64 {
         let rows = self.rows().max(1);
-        let bytes = u128::from(self.count(start, end, Counted::Rows)) * self.used_bytes() as u128;
+        let bytes = u128::from(count) * self.used_bytes() as u128;
         (bytes / u128::from(rows)) as u64
     }
 }

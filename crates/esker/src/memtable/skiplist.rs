@@ -35,7 +35,7 @@
 
 mod count;
 
-pub(super) use count::Counted;
+pub use count::RangeCount;
 
 use std::cmp::Ordering::{Equal, Greater, Less};
 use std::sync::Arc;

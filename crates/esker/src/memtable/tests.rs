@@ -209,15 +209,18 @@ fn size_estimates_are_close() {
             let key = (i * 7919 % count).to_be_bytes();
             memtable.insert(i + 1, ValueKind::Put, &key, &[0; 20]);
         }
-        let estimate =
-            |from: u64, to: u64| memtable.approximate_count(&from.to_be_bytes(), &to.to_be_bytes());
+        let estimate = |from: u64, to: u64| {
+            memtable
+                .approximate_count(&from.to_be_bytes(), &to.to_be_bytes())
+                .keys
+        };
         assert_eq!(estimate(5, 55), 50, "small ranges are exact");
         assert_eq!(estimate(55, 5), 0);
         for (from, to) in [(0, count), (count / 4, count / 2), (0, count / 10)] {
             let (exact, estimate) = ((to - from) as f64, estimate(from, to) as f64);
             assert!((estimate / exact - 1.0).abs() < 0.3, "{estimate} for {exact}");
         }
-        let bytes = memtable.approximate_range_bytes(&0_u64.to_be_bytes(), &count.to_be_bytes());
+        let bytes = memtable.approximate_bytes_of(estimate(0, count));
         let used = memtable.used_bytes() as f64;
         assert!((bytes as f64 / used - 1.0).abs() < 0.3, "{bytes} of {used}");
     }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use super::source::memtables;
 use crate::error::Result;
 use crate::key::{KeyOrder, SEQUENCE_MAX, ValueKind, internal_key};
+use crate::memtable::RangeCount;
 use crate::version::{FileMeta, LevelSums, Tables, View};
 
 /// What a range holds, about.
@@ -46,14 +47,10 @@ pub fn estimate(view: &View, tables: &Tables, start: &[u8], end: &[u8]) -> Resul
         return Ok(sum);
     }
     for memtable in memtables(view) {
-        let entries = memtable.approximate_count(start, end);
+        let RangeCount { rows, keys } = memtable.approximate_count(start, end);
         let deletions = memtable.deletions() as f64 / memtable.entries().max(1) as f64;
-        let deletions = entries as f64 * deletions;
-        sum.add(
-            memtable.approximate_range_bytes(start, end),
-            entries,
-            deletions as u64,
-        );
+        let deletions = keys as f64 * deletions;
+        sum.add(memtable.approximate_bytes_of(rows), keys, deletions as u64);
     }
     for file in version.level(0).files() {
         if !file.ends_before(range.order, start) && range.begins_before_end(file) {
