@@ -6,7 +6,7 @@
 #include "variables.h"
 
 // The server's, in none of its headers.
-bool ignore_db_dirs_append(const char *folder);
+void ignore_db_dirs_append(const char *folder);
 
 namespace esker {
 
@@ -18,7 +18,8 @@ int start(void *place) {
   handlerton *hton = static_cast<handlerton *>(place);
   engine_handlerton = hton;
   // A folder in the data directory is a database to the server, unless it is told otherwise.
-  if (ignore_db_dirs_append(data_folder()) || open_database()) return 1;
+  ignore_db_dirs_append(data_folder());
+  if (open_database()) return 1;
   apply_durability();
   if (load_dictionary()) {
     close_database();
