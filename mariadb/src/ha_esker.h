@@ -91,6 +91,7 @@ class Handler final : public handler {
   bool has_hidden_key() const { return primary_->kind() == Index::kHidden; }
   // Makes the codecs anew if the table has got other index numbers.
   void follow_entry();
+  int estimate_size(TableSize &size);
   void read_statistics(uint flag);
   int sample(uint key);
   int check_entries(const esker_snapshot *snapshot, const esker_read_options *options, ha_rows &count);

@@ -102,8 +102,10 @@ int Handler::check_condition(uchar *buf) {
 // Puts the row of the entry that the cursor stands on into a record.
 int Handler::show_entry(uchar *buf) {
   if (active_->is_primary() && lock_ == kNoLock) {
-    last_primary_.assign(cursor_.key().substr(active_->prefix().size()));
-    return show_row(buf, last_primary_, cursor_.value());
+    const View primary = cursor_.key().substr(active_->prefix().size());
+    // Any other position is made of the record.
+    if (has_hidden_key()) last_primary_.assign(primary);
+    return show_row(buf, primary, cursor_.value());
   }
   if (const int code = check_condition(buf)) return code;
   if (!active_->primary_of(primary_buffer_, cursor_.key(), cursor_.value())) return HA_ERR_INDEX_CORRUPT;

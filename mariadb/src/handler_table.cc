@@ -189,24 +189,35 @@ void Handler::unlock_row() {
   fail(esker_transaction_undo_get_for_update(transaction_->get(), rows, slice(row_key_), nullptr));
 }
 
-void Handler::read_statistics(uint flag) {
+int Handler::estimate_size(TableSize &size) {
   Bytes end(primary_->prefix());
   make_successor(end);
   const esker_range range = {slice(primary_->prefix()), slice(end)};
-  uint64_t count = 0, bytes = 0;
-  if (fail(esker_db_approximate_count(db, rows, range, &count)) != 0) return;
-  if (fail(esker_db_approximate_size(db, rows, range, &bytes)) != 0) return;
-  // The optimizer may not take a guess of none for the truth; who asks for a table's status sees it.
-  stats.records = count == 0 && (flag & (HA_STATUS_TIME | HA_STATUS_OPEN)) == 0 ? 1 : count;
-  stats.data_file_length = bytes;
-  stats.index_file_length = 0;
+  if (const int code = fail(esker_db_approximate_count(db, rows, range, &size.rows))) return code;
+  if (const int code = fail(esker_db_approximate_size(db, rows, range, &size.row_bytes))) return code;
   for (const auto &index : indexes_) {
     if (index == nullptr) continue;
     end = index->prefix();
     make_successor(end);
     const esker_range entries = {slice(index->prefix()), slice(end)};
-    if (fail(esker_db_approximate_size(db, rows, entries, &bytes)) == 0) stats.index_file_length += bytes;
+    uint64_t bytes;
+    if (const int code = fail(esker_db_approximate_size(db, rows, entries, &bytes))) return code;
+    size.index_bytes += bytes;
   }
+  share_->note_size(size);
+  return 0;
+}
+
+void Handler::read_statistics(uint flag) {
+  TableSize size;
+  // Who asks for a table's status, or analyzes it, wants to know it as of now.
+  const bool is_status = (flag & (HA_STATUS_TIME | HA_STATUS_OPEN)) != 0;
+  const bool as_of_now = is_status || (flag & HA_STATUS_CONST) != 0;
+  if ((as_of_now || !share_->recall_size(size)) && estimate_size(size) != 0) return;
+  // The optimizer may not take a guess of none for the truth.
+  stats.records = size.rows == 0 && !is_status ? 1 : size.rows;
+  stats.data_file_length = size.row_bytes;
+  stats.index_file_length = size.index_bytes;
   stats.mean_rec_length = static_cast<ulong>(stats.data_file_length / std::max<ha_rows>(stats.records, 1));
   stats.delete_length = 0;
 }

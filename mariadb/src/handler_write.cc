@@ -85,6 +85,7 @@ int Handler::write_row(const uchar *buf) {
     if (const int code = put_entry(key_, value_)) return code;
   }
   if (const int code = note_auto_increment(buf)) return code;
+  share_->note_change();
   return commit_copy();
 }
 
@@ -115,6 +116,7 @@ int Handler::delete_row(const uchar *buf) {
     index->make_entry(key_, value_, buf, old_primary_);
     if (const int code = remove_entry(*index, key_)) return code;
   }
+  share_->note_change();
   return 0;
 }
 

@@ -16,6 +16,7 @@ void TableShare::replace_entry(TablePointer table) {
   entry_ = std::move(table);
   counters_ = counters_of(entry_->indexes[0].number);
   rows_per_key_.clear();
+  sized_at_ = 0;
 }
 
 int TableShare::load_auto_increment() {
@@ -109,6 +110,22 @@ void TableShare::set_rows_per_key(uint key, std::vector<ulong> rows) {
 bool TableShare::has_rows_per_key(uint key) {
   std::lock_guard guard(mutex_);
   return key < rows_per_key_.size() && !rows_per_key_[key].empty();
+}
+
+bool TableShare::recall_size(TableSize &size) {
+  constexpr ulonglong kLongAgo = 1000000000;
+  std::lock_guard guard(mutex_);
+  if (sized_at_ == 0 || my_interval_timer() - sized_at_ > kLongAgo) return false;
+  if (changes_.load(std::memory_order_relaxed) - sized_changes_ > size_.rows / 32) return false;
+  size = size_;
+  return true;
+}
+
+void TableShare::note_size(const TableSize &size) {
+  std::lock_guard guard(mutex_);
+  size_ = size;
+  sized_at_ = my_interval_timer();
+  sized_changes_ = changes_.load(std::memory_order_relaxed);
 }
 
 }  // namespace esker

@@ -9,6 +9,11 @@
 
 namespace esker {
 
+// What the optimizer is told of a table as a whole.
+struct TableSize {
+  uint64_t rows = 0, row_bytes = 0, index_bytes = 0;
+};
+
 class TableShare : public Handler_share {
  public:
   explicit TableShare(TablePointer table) : entry_(std::move(table)), counters_(counters_of(entry_->indexes[0].number)) {}
@@ -32,6 +37,13 @@ class TableShare : public Handler_share {
   void set_rows_per_key(uint key, std::vector<ulong> rows);
   bool has_rows_per_key(uint key);
 
+  // A row came or went.
+  void note_change() { changes_.fetch_add(1, std::memory_order_relaxed); }
+  // The size as it was noted, unless that is long ago or the table has changed much since. Every statement asks for it, and the engine has to
+  // look at all files of the table to say it.
+  bool recall_size(TableSize &size);
+  void note_size(const TableSize &size);
+
  private:
   int load_auto_increment();
   int load_row_number();
@@ -40,6 +52,11 @@ class TableShare : public Handler_share {
   TablePointer entry_;
   std::shared_ptr<Counters> counters_;
   std::vector<std::vector<ulong>> rows_per_key_;
+  TableSize size_;
+  ulonglong sized_at_ = 0;                 // nanoseconds; 0: not looked at yet
+  uint64_t sized_changes_ = 0;             // `changes_` by then
+
+  std::atomic<uint64_t> changes_{0};
 };
 
 }  // namespace esker
