@@ -84,7 +84,7 @@ test-mariadb: mariadb ## the plugin's short tests, in MariaDB servers
 	@scripts/mariadb/kill.sh 1
 
 test-mariadb-long: mariadb ## the plugin's long tests: the server's other suites, kills, replication, sharding, sysbench, copies under load
-	@scripts/setup.sh sysbench
+	@scripts/setup.sh sql
 	@scripts/mariadb/stock.sh engines
 	@scripts/mariadb/kill.sh 20
 	@scripts/mariadb/replicate.sh 5

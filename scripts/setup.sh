@@ -6,7 +6,7 @@
 #   browser  a headless Chromium, with which the lab's tests look at its report; optional
 #   peers    what scripts/fetch-peers.sh needs (Maven, pip, unzip), and jemalloc for all engines; optional
 #   mariadb  what the plugin for MariaDB is built with, and its server's test runner runs on: a C++ compiler, all of Perl
-#   sysbench with which the plugin's long tests load a server
+#   sql      sysbench, and jemalloc for all engines, with which the lab measures engines in a MariaDB server
 #   deep     nightly Rust with Miri, and cargo-fuzz
 # Debian packages are installed as root or through sudo. An optional group that can't be had is named and left out.
 set -euo pipefail
@@ -101,8 +101,11 @@ setup_mariadb() {
   [ ${#packages[@]} -eq 0 ] || debian "${packages[@]}"
 }
 
-setup_sysbench() {
-  have sysbench || debian sysbench
+setup_sql() {
+  local packages=()
+  have sysbench || packages+=(sysbench)
+  ls /usr/lib/*/libjemalloc.so.2 >/dev/null 2>&1 || packages+=(libjemalloc2)
+  [ ${#packages[@]} -eq 0 ] || debian "${packages[@]}"
 }
 
 setup_deep() {
@@ -115,7 +118,7 @@ PATH="${CARGO_HOME:-$HOME/.cargo}/bin:$PATH"
 pinned=$(sed -n 's/^channel = "\(.*\)"/\1/p' rust-toolchain.toml)
 for group in "$@"; do
   case "$group" in
-    build | lint | browser | peers | mariadb | sysbench | deep) "setup_$group" ;;
+    build | lint | browser | peers | mariadb | sql | deep) "setup_$group" ;;
     *) say "no group is called $group"; exit 2 ;;
   esac
 done

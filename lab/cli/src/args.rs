@@ -16,6 +16,7 @@ use esker_lab_workloads::{Scale, Suite};
     esker-lab run flash --engines rocksdb,leveldb --scale smoke\n  \
     esker-lab run flash --only overwrite --memory 1GiB --repeat 3\n  \
     esker-lab run txn --engines esker,rocksdb --only put,update,hot\n  \
+    esker-lab run sysbench --engines esker,innodb,myrocks --data cached\n  \
     esker-lab report results/ -o report/index.html\n\n\
     `make peers` fetches the libraries of RocksDB and LevelDB; `esker-lab engines` shows what can run.")]
 pub struct Cli {
@@ -50,15 +51,38 @@ pub enum SuiteArg {
     Flash,
     /// Transactions with locks and optimistic ones: commits beside plain puts, group commit, hot rows, snapshots
     Txn,
+    /// Report 002: sysbench in a MariaDB server, on ESKER, InnoDB and MyRocks
+    Sysbench,
+    /// Reports 000 and 001: the insert benchmark in a MariaDB server
+    Insert,
 }
 
-impl From<SuiteArg> for Suite {
-    fn from(suite: SuiteArg) -> Suite {
-        match suite {
-            SuiteArg::Flash => Suite::Flash,
-            SuiteArg::Txn => Suite::Txn,
+/// What runs a report.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Report {
+    /// Engines in processes of the lab.
+    Embedded(Suite),
+    /// Engines in a database server.
+    Server(esker_lab_sql::suite::Suite),
+}
+
+impl SuiteArg {
+    pub fn report(self) -> Report {
+        match self {
+            SuiteArg::Flash => Report::Embedded(Suite::Flash),
+            SuiteArg::Txn => Report::Embedded(Suite::Txn),
+            SuiteArg::Sysbench => Report::Server(esker_lab_sql::suite::Suite::Sysbench),
+            SuiteArg::Insert => Report::Server(esker_lab_sql::suite::Suite::Insert),
         }
     }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
+pub enum DataArg {
+    /// All rows fit into the memory
+    Cached,
+    /// They do not
+    Larger,
 }
 
 #[derive(Clone, Copy, PartialEq, ValueEnum)]
@@ -123,7 +147,7 @@ pub struct RunArgs {
     pub suite: SuiteArg,
 
     /// Engines, comma-separated: `rocksdb` (its default variants), `rocksdb:direct` (one), `rocksdb:all`
-    /// [default: esker,rocksdb and, in flash, leveldb]
+    /// [default: esker,rocksdb and, in flash, leveldb; in sysbench and insert esker,innodb,myrocks]
     #[arg(long, value_delimiter = ',')]
     pub engines: Vec<String>,
 
@@ -172,7 +196,7 @@ pub struct RunArgs {
     #[arg(long, default_value_t = 2.0)]
     pub passes: f64,
 
-    /// Threads of the tests that take several [default: 32, in txn by test]
+    /// Threads of the tests that take several [default: 32, in txn by test, in a server 1]
     #[arg(long)]
     pub threads: Option<usize>,
 
@@ -218,6 +242,25 @@ pub struct RunArgs {
 
     #[command(flatten)]
     pub libraries: LibraryArgs,
+
+    #[command(flatten)]
+    pub server: ServerArgs,
+}
+
+/// Of the reports that run in a database server.
+#[derive(Args)]
+pub struct ServerArgs {
+    /// In sysbench and insert: how the data stands to the memory [default: both, at smoke scale cached]
+    #[arg(long, value_delimiter = ',', value_enum)]
+    pub data: Vec<DataArg>,
+
+    /// In sysbench and insert: commits and the binary log wait for the device, in all engines
+    #[arg(long)]
+    pub sync: bool,
+
+    /// In sysbench and insert: the folder that `make mariadb` made [default: ESKER_MARIADB_HOME, or target/mariadb]
+    #[arg(long, value_name = "DIR")]
+    pub server_home: Option<PathBuf>,
 }
 
 #[derive(Args)]

@@ -35,6 +35,12 @@ pub fn engines(args: &LibraryArgs) -> Result<ExitCode> {
         "{}",
         table::aligned(&["engine", "version", "variant", "by default", "about"], 5, &rows)
     );
+    println!("\nIn a MariaDB server (run sysbench, run insert):");
+    let in_server = esker_lab_sql::engine::ENGINES.iter();
+    let in_server: Vec<Vec<String>> = in_server
+        .map(|engine| vec![engine.name.to_owned(), engine.about.to_owned()])
+        .collect();
+    print!("{}", table::aligned(&["engine", "about"], 2, &in_server));
     for line in missing {
         println!("\n{line}");
     }

@@ -11,6 +11,7 @@ mod jobs;
 mod limits;
 mod plan;
 mod run;
+mod server;
 mod show;
 mod table;
 mod worker;

@@ -9,8 +9,7 @@ use esker_lab_workloads::{Scale, Spec, Suite, Test};
 use crate::args::{RunArgs, ScaleArg};
 
 /// The tests that are asked for.
-pub fn tests(args: &RunArgs) -> Result<Vec<&'static Test>> {
-    let suite = Suite::from(args.suite);
+pub fn tests(args: &RunArgs, suite: Suite) -> Result<Vec<&'static Test>> {
     match args.only.as_slice() {
         [] => Ok(suite.tests().iter().filter(|t| t.default).collect()),
         [all] if all == "all" => Ok(suite.tests().iter().collect()),
@@ -19,8 +18,7 @@ pub fn tests(args: &RunArgs) -> Result<Vec<&'static Test>> {
 }
 
 /// The numbers of a test in this run.
-pub fn spec(args: &RunArgs, test: &Test) -> Result<Spec> {
-    let suite = Suite::from(args.suite);
+pub fn spec(args: &RunArgs, suite: Suite, test: &Test) -> Result<Spec> {
     let value_bytes = args.value_bytes.unwrap_or(suite.value_bytes());
     let row_bytes = args.key_bytes.saturating_add(value_bytes);
     let sizes = Scale::from(args.scale).sizes(suite, row_bytes, args.memory);
@@ -110,7 +108,7 @@ pub fn settings(args: &RunArgs, spec: &Spec) -> Settings {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::args::{Cli, Command};
+    use crate::args::{Cli, Command, Report};
     use clap::Parser;
     use esker_lab_engines::Registry;
 
@@ -118,6 +116,13 @@ mod tests {
         match Cli::try_parse_from(command.split_whitespace()).map(|cli| cli.command) {
             Ok(Command::Run(args)) => args,
             _ => panic!("{command}"),
+        }
+    }
+
+    fn of_suite(args: &RunArgs) -> Suite {
+        match args.suite.report() {
+            Report::Embedded(suite) => suite,
+            Report::Server(suite) => panic!("{}", suite.name()),
         }
     }
 
@@ -135,12 +140,17 @@ mod tests {
                 "esker-lab run {suite} --scale smoke --key-bytes 16 --value-bytes 150 --passes 3.5 --writes-per-s 77 \
                  --rows 1234 --seed 9 --threads 3 --compression lz4 --seconds 2.5 --cap 7 --memory 96MiB --only {test}",
             ));
-            let asked = tests(&args).unwrap()[0];
-            let wanted = spec(&args, asked).unwrap();
+            let asked = tests(&args, of_suite(&args)).unwrap()[0];
+            let wanted = spec(&args, of_suite(&args), asked).unwrap();
             assert_eq!(wanted.threads, if test == "update-one" { 1 } else { 3 });
             let again = arguments(&rerun(&args, &wanted, &choice));
             assert_eq!(again.only, [test]);
-            let mut found = spec(&again, tests(&again).unwrap()[0]).unwrap();
+            let mut found = spec(
+                &again,
+                of_suite(&again),
+                tests(&again, of_suite(&again)).unwrap()[0],
+            )
+            .unwrap();
             if test != "readwhilewriting-paced" {
                 // No writer keeps to a rate there.
                 found.writes_per_s = wanted.writes_per_s;
@@ -153,8 +163,9 @@ mod tests {
     fn a_report_has_numbers_of_its_own() {
         let of = |command: &str| {
             let args = arguments(command);
-            let tests = tests(&args).unwrap();
-            let specs = tests.iter().map(|test| spec(&args, test).unwrap());
+            let suite = of_suite(&args);
+            let tests = tests(&args, suite).unwrap();
+            let specs = tests.iter().map(|test| spec(&args, suite, test).unwrap());
             specs.collect::<Vec<_>>()
         };
         let flash = of("esker-lab run flash");

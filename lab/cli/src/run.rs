@@ -7,18 +7,18 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use esker_lab_core::cgroup::Group;
 use esker_lab_core::engine::Compression;
 use esker_lab_core::machine::Machine;
-use esker_lab_core::schema::{Row, Run, SCHEMA};
+use esker_lab_core::schema::{Row, Run, SCHEMA, Settings};
 use esker_lab_core::{Error, Result, figures, size};
 use esker_lab_engines::Registry;
 use esker_lab_engines::registry::Choice;
 use esker_lab_workloads::{Spec, Suite};
 
-use crate::args::{ReportArgs, RunArgs, ScaleArg};
+use crate::args::{Report, ReportArgs, RunArgs, ScaleArg};
 use crate::jobs::{self, Allocator};
-use crate::plan::{self, scale_name};
+use crate::plan;
 use crate::show::Show;
 use crate::worker::{Job, Message};
-use crate::{interrupt, limits, table};
+use crate::{interrupt, limits, server, table};
 
 fn unix_seconds() -> u64 {
     SystemTime::now()
@@ -27,23 +27,74 @@ fn unix_seconds() -> u64 {
 }
 
 /// A run under way.
-struct Session<'a> {
-    args: &'a RunArgs,
-    allocator: Allocator,
-    run: Run,
+pub struct Session<'a> {
+    pub args: &'a RunArgs,
+    pub allocator: Allocator,
+    pub run: Run,
     /// Memory limits can't be set here; said once.
     unlimited: bool,
 }
 
-impl Session<'_> {
-    fn note(&mut self, note: String) {
+impl<'a> Session<'a> {
+    /// Begins one whose rows share `settings`.
+    pub fn begin(args: &'a RunArgs, settings: Settings) -> Result<Session<'a>> {
+        std::fs::create_dir_all(&args.dir).map_err(|e| Error::io(args.dir.display(), &e))?;
+        let mut session = Session {
+            args,
+            allocator: Allocator::find(&args.allocator)?,
+            run: Run {
+                schema: SCHEMA,
+                lab_version: env!("CARGO_PKG_VERSION").into(),
+                started_unix_s: unix_seconds(),
+                command: std::env::args()
+                    .enumerate()
+                    .map(|(i, arg)| if i == 0 { "esker-lab".into() } else { arg })
+                    .collect::<Vec<_>>()
+                    .join(" "),
+                machine: Machine::look(&args.dir),
+                settings,
+                ..Run::default()
+            },
+            unlimited: false,
+        };
+        if session.allocator.preload.is_none() && args.allocator == "auto" {
+            session.note("jemalloc is not installed: all engines use the system's allocator".into());
+        }
+        Ok(session)
+    }
+
+    /// Takes Ctrl-C over, and measures what the disk and the memory can do at most.
+    pub fn look_at_limits(&mut self) -> Result<()> {
+        interrupt::in_parent();
+        if self.args.skip_limits {
+            return Ok(());
+        }
+        let (bytes, seconds) = if self.args.scale == ScaleArg::Smoke {
+            (32 << 20, 0.05)
+        } else {
+            (1 << 30, 1.0)
+        };
+        self.run.limits = Some(limits::measure(&self.args.dir, bytes, seconds)?);
+        Ok(())
+    }
+
+    /// The result file.
+    pub fn json(&self) -> PathBuf {
+        let run = &self.run;
+        self.args.json.clone().unwrap_or_else(|| {
+            let (suite, scale) = (&run.settings.suite, &run.settings.scale);
+            PathBuf::from(format!("results/{suite}-{scale}-{}.json", run.started_unix_s))
+        })
+    }
+
+    pub fn note(&mut self, note: String) {
         if !self.run.notes.contains(&note) {
             eprintln!("    note: {note}");
             self.run.notes.push(note);
         }
     }
 
-    fn group(&mut self, memory_bytes: u64) -> Option<Group> {
+    pub fn group(&mut self, memory_bytes: u64) -> Option<Group> {
         if self.args.no_limit || self.unlimited {
             return None;
         }
@@ -138,7 +189,7 @@ impl Session<'_> {
 }
 
 /// One line about a finished row.
-fn outcome(row: &Row) -> String {
+pub fn outcome(row: &Row) -> String {
     if row.errors > 0 {
         return format!("FAILED: {}", row.error_messages.join("; "));
     }
@@ -195,9 +246,8 @@ const DROPIN: [&str; 4] = [
 ];
 
 /// Engines that can run here, each way once; what can't is noted. Fails if none can.
-fn choices<'a>(registry: &'a Registry, session: &mut Session<'_>) -> Result<Vec<Choice<'a>>> {
+fn choices<'a>(registry: &'a Registry, suite: Suite, session: &mut Session<'_>) -> Result<Vec<Choice<'a>>> {
     let mut choices: Vec<Choice<'a>> = Vec::new();
-    let suite = Suite::from(session.args.suite);
     let mut names: Vec<&str> = session.args.engines.iter().map(|name| name.trim()).collect();
     if names.is_empty() {
         names.extend(suite.engines());
@@ -230,8 +280,15 @@ fn choices<'a>(registry: &'a Registry, session: &mut Session<'_>) -> Result<Vec<
 }
 
 pub fn run(args: &RunArgs) -> Result<ExitCode> {
-    let tests = plan::tests(args)?;
-    let specs = tests.iter().map(|test| plan::spec(args, test));
+    match args.suite.report() {
+        Report::Embedded(suite) => embedded(args, suite),
+        Report::Server(suite) => server::run(args, suite),
+    }
+}
+
+fn embedded(args: &RunArgs, suite: Suite) -> Result<ExitCode> {
+    let tests = plan::tests(args, suite)?;
+    let specs = tests.iter().map(|test| plan::spec(args, suite, test));
     let specs = specs.collect::<Result<Vec<Spec>>>()?;
     let base = specs
         .first()
@@ -239,50 +296,18 @@ pub fn run(args: &RunArgs) -> Result<ExitCode> {
     let registry = Registry::new(&args.libraries.libraries());
     std::fs::create_dir_all(&args.dir).map_err(|e| Error::io(args.dir.display(), &e))?;
     check_space(&args.dir, base)?;
-    let started = unix_seconds();
-    let mut session = Session {
-        args,
-        allocator: Allocator::find(&args.allocator)?,
-        run: Run {
-            schema: SCHEMA,
-            lab_version: env!("CARGO_PKG_VERSION").into(),
-            started_unix_s: started,
-            command: std::env::args()
-                .enumerate()
-                .map(|(i, arg)| if i == 0 { "esker-lab".into() } else { arg })
-                .collect::<Vec<_>>()
-                .join(" "),
-            machine: Machine::look(&args.dir),
-            settings: plan::settings(args, base),
-            ..Run::default()
-        },
-        unlimited: false,
-    };
+    let mut session = Session::begin(args, plan::settings(args, base))?;
     if cfg!(debug_assertions) {
         session.note("this is a debug build of the lab: its own engines are slow in it".into());
-    }
-    if session.allocator.preload.is_none() && args.allocator == "auto" {
-        session.note("jemalloc is not installed: all engines use the system's allocator".into());
     }
     if args.compression == Compression::Report {
         session.note(
             "compression as in the report: zlib from level 2 on in write tests (LevelDB: snappy)".into(),
         );
     }
-    let choices = choices(&registry, &mut session)?;
-    interrupt::in_parent();
-    if !args.skip_limits {
-        let (bytes, seconds) = if args.scale == ScaleArg::Smoke {
-            (32 << 20, 0.05)
-        } else {
-            (1 << 30, 1.0)
-        };
-        session.run.limits = Some(limits::measure(&args.dir, bytes, seconds)?);
-    }
-    let json = args.json.clone().unwrap_or_else(|| {
-        let (suite, scale) = (base.suite.name(), scale_name(args.scale));
-        PathBuf::from(format!("results/{suite}-{scale}-{started}.json"))
-    });
+    let choices = choices(&registry, suite, &mut session)?;
+    session.look_at_limits()?;
+    let json = session.json();
     let count = specs.len() * choices.len() * args.repeat as usize;
     let mut number = 0;
     'all: for spec in &specs {
@@ -304,26 +329,26 @@ pub fn run(args: &RunArgs) -> Result<ExitCode> {
     if !args.keep {
         let _ = std::fs::remove_dir(&args.dir);
     }
-    finish(&session.run, args, &json)
-}
-
-/// Prints the table and says where the results are.
-fn finish(run: &Run, args: &RunArgs, json: &Path) -> Result<ExitCode> {
-    if run.settings.suite == Suite::Txn.name() {
+    if suite == Suite::Txn {
         println!(
             "\n{}\n{}",
-            table::transactions::results(run),
+            table::transactions::results(&session.run),
             table::transactions::LEGEND
         );
     } else {
-        println!("\n{}", table::results(run));
-        print!("{}", table::dropin(run));
+        println!("\n{}", table::results(&session.run));
+        print!("{}", table::dropin(&session.run));
     }
+    if args.compression == Compression::None {
+        println!("No compression anywhere, so that all engines do the same work; see --compression.");
+    }
+    finish(&session.run, args, &json)
+}
+
+/// Says, under the table, what is to be known of it, and where the results are.
+pub fn finish(run: &Run, args: &RunArgs, json: &Path) -> Result<ExitCode> {
     if run.rows.iter().any(|r| r.capped || r.partial) {
         println!("* ended by the time cap or by the user; the rate is of the time measured");
-    }
-    if run.settings.compression == "none" {
-        println!("No compression anywhere, so that all engines do the same work; see --compression.");
     }
     for row in run.rows.iter().filter(|r| r.errors > 0) {
         println!(
@@ -415,7 +440,7 @@ mod tests {
                 run: Run::default(),
                 unlimited: false,
             };
-            let choices = choices(&registry, &mut session).unwrap();
+            let choices = choices(&registry, Suite::Flash, &mut session).unwrap();
             let native = choices.iter().filter(|c| c.engine.name() == "esker");
             native.map(|c| c.variant.name).collect::<Vec<_>>()
         };

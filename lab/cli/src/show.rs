@@ -67,6 +67,14 @@ impl Show {
         bar.set_message(text);
     }
 
+    /// A line that stays, of a part that is done.
+    pub fn line(&self, line: &str) {
+        match &self.bar {
+            Some(bar) => bar.println(format!("    {line}")),
+            None => eprintln!("    {line}"),
+        }
+    }
+
     /// Ends it with a line that stays.
     pub fn done(self, line: &str) {
         match self.bar {

@@ -1,5 +1,6 @@
 //! Results as aligned text.
 
+pub mod server;
 pub mod transactions;
 
 use esker_lab_core::figures::{count, micros, three_digits};

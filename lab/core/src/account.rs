@@ -1,4 +1,4 @@
-//! What the process spent: processor time, storage traffic, memory, all from the kernel's own books.
+//! What this process, or another one, spent: processor time, storage traffic, memory, all from the kernel's own books.
 //!
 //! Linux keeps `/proc/self/io`: `write_bytes` counts pages when they are dirtied (or handed to the device, for direct
 //! I/O), mapped writes included, so a file that is deleted before it reaches the device counts too, for every engine
@@ -68,8 +68,14 @@ fn fields(text: &str, wanted: &str) -> u64 {
         .unwrap_or(0)
 }
 
-fn process_io() -> Io {
-    let text = std::fs::read_to_string("/proc/self/io").unwrap_or_default();
+/// A file of the kernel's about a process; about this one without a number.
+fn books(process: Option<u32>, file: &str) -> String {
+    let name = process.map_or("self".to_owned(), |number| number.to_string());
+    std::fs::read_to_string(format!("/proc/{name}/{file}")).unwrap_or_default()
+}
+
+fn process_io(process: Option<u32>) -> Io {
+    let text = books(process, "io");
     Io {
         read_calls: fields(&text, "syscr"),
         read_bytes: fields(&text, "read_bytes"),
@@ -104,13 +110,34 @@ pub fn cpu_time() -> Duration {
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
+/// The same of another process, to a hundredth of a second; none if there is no such process.
+fn cpu_time_of(process: u32) -> Duration {
+    let text = books(Some(process), "stat");
+    // Behind the name, which may hold anything, user and system time are the 12th and 13th.
+    let behind_name = text.rsplit_once(')').map_or("", |(_, rest)| rest);
+    let mut numbers = behind_name.split_whitespace().skip(11);
+    let ticks = |word: Option<&str>| word.and_then(|w| w.parse::<u64>().ok()).unwrap_or(0);
+    let ticks = ticks(numbers.next()) + ticks(numbers.next());
+    Duration::from_secs_f64(ticks as f64 / rustix::param::clock_ticks_per_second() as f64)
+}
+
 impl Account {
     /// Reads the books; `dir` tells which device's to read beside the process's own.
     pub fn now(dir: &Path) -> Self {
         Account {
             at: Instant::now(),
             cpu: cpu_time(),
-            io: process_io(),
+            io: process_io(None),
+            device: device(dir),
+        }
+    }
+
+    /// The books of another process.
+    pub fn of(process: u32, dir: &Path) -> Self {
+        Account {
+            at: Instant::now(),
+            cpu: cpu_time_of(process),
+            io: process_io(Some(process)),
             device: device(dir),
         }
     }
@@ -120,10 +147,10 @@ impl Account {
         let device = self.device.zip(earlier.device);
         Spent {
             seconds: (self.at - earlier.at).as_secs_f64(),
-            cpu_us: (self.cpu - earlier.cpu).as_secs_f64() * 1e6,
-            read_calls: self.io.read_calls - earlier.io.read_calls,
-            read_bytes: self.io.read_bytes - earlier.io.read_bytes,
-            write_bytes: self.io.write_bytes - earlier.io.write_bytes,
+            cpu_us: self.cpu.saturating_sub(earlier.cpu).as_secs_f64() * 1e6,
+            read_calls: self.io.read_calls.saturating_sub(earlier.io.read_calls),
+            read_bytes: self.io.read_bytes.saturating_sub(earlier.io.read_bytes),
+            write_bytes: self.io.write_bytes.saturating_sub(earlier.io.write_bytes),
             device_reads: device.map(|(now, then)| now.reads.saturating_sub(then.reads)),
             device_read_bytes: device.map(|(now, then)| now.read_bytes.saturating_sub(then.read_bytes)),
             device_write_bytes: device.map(|(now, then)| now.write_bytes.saturating_sub(then.write_bytes)),
@@ -132,24 +159,28 @@ impl Account {
 
     /// Bytes ever written through calls, and bytes ever sent to storage: when both stand still, nobody writes.
     pub fn written() -> (u64, u64) {
-        let io = process_io();
+        let io = process_io(None);
         (io.written_chars, io.write_bytes)
     }
 }
 
-fn status(field: &str) -> u64 {
-    let text = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    fields(&text, field) * 1024
+fn status(process: Option<u32>, field: &str) -> u64 {
+    fields(&books(process, "status"), field) * 1024
 }
 
 /// Most memory this process ever had resident, in bytes.
 pub fn peak_rss_bytes() -> u64 {
-    status("VmHWM")
+    status(None, "VmHWM")
+}
+
+/// Memory that another process has resident, in bytes.
+pub fn rss_bytes_of(process: u32) -> u64 {
+    status(Some(process), "VmRSS")
 }
 
 /// Memory this process has resident, in bytes.
 pub fn rss_bytes() -> u64 {
-    status("VmRSS")
+    status(None, "VmRSS")
 }
 
 #[cfg(test)]
@@ -173,6 +204,13 @@ mod tests {
         assert!(spent.cpu_us >= 5_000.0);
         assert!(spent.seconds > 0.0);
         assert!(spent.write_bytes >= 4 << 20, "{spent:?}");
+        let own = std::process::id();
+        let as_another = Account::of(own, dir.path()).since(&before);
+        assert!(as_another.cpu_us >= spent.cpu_us - 20_000.0, "{as_another:?}");
+        assert!(
+            as_another.write_bytes >= 4 << 20 && rss_bytes_of(own) > 0,
+            "{as_another:?}"
+        );
         assert!(peak_rss_bytes() >= rss_bytes() / 2 && rss_bytes() > 0);
     }
 }

@@ -180,7 +180,12 @@ impl Drop for Group {
 
 /// Moves this process into the group at `path`, all its threads included.
 pub fn enter(path: &Path) -> Result<()> {
-    fs::write(path.join("cgroup.procs"), std::process::id().to_string())
+    admit(path, std::process::id())
+}
+
+/// Moves another process into the group at `path`. What it has in memory by then is not counted, so do it at once.
+pub fn admit(path: &Path, process: u32) -> Result<()> {
+    fs::write(path.join("cgroup.procs"), process.to_string())
         .map_err(|e| Error::io(format_args!("entering {}", path.display()), &e))
 }
 

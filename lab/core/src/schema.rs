@@ -44,7 +44,7 @@ pub struct Run {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Settings {
-    /// `flash`, `txn`.
+    /// `flash`, `txn`, `sysbench`, `insert`.
     pub suite: String,
     /// `smoke`, `small`, `report`.
     pub scale: String,
@@ -212,7 +212,7 @@ impl Row {
 
     /// Whether one thread wrote beside those that are measured: `writes_per_s` counts, also when it is zero.
     pub fn has_writer(&self) -> bool {
-        self.workload.starts_with("readwhilewriting")
+        self.workload.starts_with("readwhilewriting") || self.workload.starts_with("queries-")
     }
 
     /// Transactions that were rolled back and run again, for each that was committed.

@@ -1,4 +1,5 @@
-//! From rows to lines: repetitions become medians, and engines are compared with the best RocksDB, pair by pair.
+//! From rows to lines: repetitions become medians, and engines are compared with the best RocksDB, pair by pair; in a server
+//! with MyRocks, which is RocksDB there, and with InnoDB.
 //!
 //! Transactions are compared with RocksDB's of their kind, those with locks with locks, optimistic ones with optimistic ones;
 //! and what a commit costs with what a plain write costs the same engine.
@@ -6,8 +7,11 @@
 use crate::schema::Row;
 use crate::stats::{median, spread};
 
-/// The engine that ratios are taken to.
-pub const BASELINE: &str = "rocksdb";
+/// The engine that ratios are taken to, by its own name and by that in a server.
+pub const BASELINES: [&str; 2] = ["rocksdb", "myrocks"];
+
+/// The other engine of a server.
+pub const INNODB: &str = "innodb";
 
 /// The engine behind the drop-in libraries, …
 pub const NATIVE: &str = "esker";
@@ -28,6 +32,8 @@ pub struct Line<'a> {
     pub ratio: Option<(f64, f64)>,
     /// The same of the rows a second of a mixed workload's writer, in the same runs; `None` in other workloads.
     pub writes_ratio: Option<(f64, f64)>,
+    /// In a server: throughput over that of InnoDB in the same repetition, the median.
+    pub innodb_ratio: Option<f64>,
     /// The best RocksDB of its workload, that ratios are taken to.
     pub is_baseline: bool,
     /// For a drop-in library: what it costs to go through it.
@@ -115,6 +121,7 @@ pub fn lines(rows: &[Row]) -> Vec<Line<'_>> {
                 rows: vec![row],
                 ratio: None,
                 writes_ratio: None,
+                innodb_ratio: None,
                 is_baseline: false,
                 native: None,
                 plain_cpu_ratio: None,
@@ -137,7 +144,7 @@ pub fn lines(rows: &[Row]) -> Vec<Line<'_>> {
         let best = lines
             .iter()
             .enumerate()
-            .filter(|(_, l)| is_of_kind(l) && l.rows.iter().all(|r| r.engine == BASELINE))
+            .filter(|(_, l)| is_of_kind(l) && l.rows.iter().all(|r| BASELINES.contains(&r.engine.as_str())))
             .filter_map(|(i, l)| Some((i, l.median(|r| r.ops_per_s)?)))
             .max_by(|a, b| a.1.total_cmp(&b.1));
         let Some((best, _)) = best else {
@@ -151,6 +158,7 @@ pub fn lines(rows: &[Row]) -> Vec<Line<'_>> {
         }
     }
     for i in 0..lines.len() {
+        lines[i].innodb_ratio = innodb_ratio(&lines, &lines[i]);
         lines[i].native = native(&lines, &lines[i]);
         lines[i].plain_cpu_ratio = plain_cpu_ratio(&lines, &lines[i]);
     }
@@ -177,6 +185,14 @@ fn ratio(line: &Line<'_>, baseline: &[&Row], figure: fn(&Row) -> f64) -> Option<
     let of_baseline = median(&baseline.iter().map(|row| figure(row)).collect::<Vec<_>>())?;
     let of_line = line.median(figure)?;
     (of_baseline > 0.0).then(|| (of_line / of_baseline, 0.0))
+}
+
+/// Throughput over that of the server's other engine.
+fn innodb_ratio(lines: &[Line<'_>], line: &Line<'_>) -> Option<f64> {
+    let of_innodb =
+        |l: &&Line<'_>| l.workload == line.workload && l.rows.iter().all(|row| row.engine == INNODB);
+    let baseline: Vec<&Row> = lines.iter().find(of_innodb)?.good().collect();
+    ratio(line, &baseline, |r| r.ops_per_s).map(|(middle, _)| middle)
 }
 
 /// What a commit costs over what a plain write of the same engine, set up the same way, costs.
@@ -255,6 +271,20 @@ mod tests {
         let (ratio, plus_minus) = lines[2].ratio.unwrap();
         assert_eq!(ratio, 1.75, "the median of 1.5 and 2");
         assert!((plus_minus - 0.25 / 1.75).abs() < 1e-9);
+    }
+
+    #[test]
+    fn in_a_server_ratios_are_to_both_other_engines() {
+        let rows = [
+            row("esker", "", 1, 300.0),
+            row("innodb", "", 1, 200.0),
+            row("myrocks", "", 1, 150.0),
+        ];
+        let lines = lines(&rows);
+        let ratios = |line: &Line<'_>| (line.ratio.map(|r| r.0), line.innodb_ratio);
+        assert_eq!(ratios(&lines[0]), (Some(2.0), Some(1.5)));
+        assert_eq!(ratios(&lines[2]), (Some(1.0), Some(0.75)));
+        assert!(lines[2].is_baseline && !lines[1].is_baseline);
     }
 
     #[test]

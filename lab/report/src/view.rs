@@ -110,7 +110,6 @@ pub(crate) struct LineView {
     ops_per_s: String,
     spread: String,
     ratio: String,
-    is_baseline: bool,
     /// Length of the bar, in percent of the longest.
     bar: String,
     failed: bool,
@@ -173,6 +172,8 @@ impl Page {
 fn suite_title(suite: &str) -> &str {
     match suite {
         "txn" => "Transactions",
+        "sysbench" => "sysbench in MariaDB",
+        "insert" => "Insert benchmark in MariaDB",
         _ => "Flash storage",
     }
 }
@@ -360,7 +361,6 @@ impl LineView {
                 .spread(|r| r.ops_per_s)
                 .map_or(String::new(), |s| format!("±{:.0} %", s * 100.0)),
             ratio: ratios(line),
-            is_baseline: line.is_baseline,
             bar: format!(
                 "{:.2}",
                 ops_per_s.map_or(0.0, |v| (v / longest.max(f64::MIN_POSITIVE) * 100.0).min(100.0))
@@ -398,14 +398,23 @@ impl LineView {
     }
 }
 
-/// To the best RocksDB and, for a drop-in library, to the engine behind it.
+/// To the best RocksDB (MyRocks in a server) and, for a drop-in library, to the engine behind it; in a server to InnoDB.
 fn ratios(line: &Line<'_>) -> String {
-    let baseline = line.ratio.map(|(ratio, _)| format!("{}×", three_digits(ratio)));
+    let baseline = if line.is_baseline {
+        let is_server = line.rows.iter().all(|row| row.engine != summary::BASELINES[0]);
+        Some(if is_server { "MyRocks" } else { "best RocksDB" }.to_owned())
+    } else {
+        line.ratio.map(|(ratio, _)| format!("{}×", three_digits(ratio)))
+    };
     let native = line
         .native
         .as_ref()
         .map(|native| format!("{}× of {}", three_digits(native.ratio), native.label));
-    [baseline, native]
+    let innodb = line
+        .innodb_ratio
+        .filter(|_| line.rows.iter().all(|row| row.engine != summary::INNODB))
+        .map(|ratio| format!("{}× of InnoDB", three_digits(ratio)));
+    [baseline, native, innodb]
         .into_iter()
         .flatten()
         .collect::<Vec<_>>()

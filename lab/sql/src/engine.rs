@@ -1,0 +1,174 @@
+//! The storage engines, each set up at its best for the same memory and the same durability.
+
+use esker_lab_core::{Error, Result};
+
+/// What a server is set up for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Setup {
+    /// Memory of the whole process, page cache included.
+    pub memory_bytes: u64,
+    /// Commits wait for the device; otherwise they reach the operating system, and the device within a second.
+    pub sync: bool,
+}
+
+/// A storage engine of the server. There is one of each name.
+#[derive(Clone, Copy, Debug)]
+pub struct Engine {
+    /// Its name on the command line and in results.
+    pub name: &'static str,
+    /// Its name in SQL.
+    pub sql_name: &'static str,
+    /// The plugin that it comes in; empty where it is part of the server.
+    pub plugin: &'static str,
+    /// One line about it.
+    pub about: &'static str,
+    options: fn(&Setup) -> Vec<String>,
+}
+
+const MIB: u64 = 1 << 20;
+
+/// Memory of the engine itself: the server and its connections, the log's and the binary log's pages need the rest.
+fn engine_bytes(setup: &Setup) -> u64 {
+    setup.memory_bytes / 4 * 3
+}
+
+fn esker(setup: &Setup) -> Vec<String> {
+    vec![
+        format!("--esker-memory-size={}", engine_bytes(setup)),
+        format!(
+            "--esker-flush-log-at-trx-commit={}",
+            if setup.sync { 1 } else { 2 }
+        ),
+    ]
+}
+
+/// Direct I/O, as in the reports; a log so large that pages are written when memory wants it, not because the log is full.
+fn innodb(setup: &Setup) -> Vec<String> {
+    vec![
+        format!("--innodb-buffer-pool-size={}", engine_bytes(setup)),
+        format!(
+            "--innodb-log-file-size={}",
+            setup.memory_bytes.clamp(256 * MIB, 4096 * MIB)
+        ),
+        "--innodb-flush-method=O_DIRECT".into(),
+        "--innodb-flush-neighbors=0".into(),
+        "--innodb-io-capacity=2000".into(),
+        "--innodb-io-capacity-max=10000".into(),
+        format!(
+            "--innodb-flush-log-at-trx-commit={}",
+            if setup.sync { 1 } else { 2 }
+        ),
+    ]
+}
+
+/// As the reports have it: half of the memory caches blocks, the page cache has the compressed files; filters, small upper levels.
+fn myrocks(setup: &Setup) -> Vec<String> {
+    let write_buffer = (setup.memory_bytes / 16).clamp(8 * MIB, 64 * MIB);
+    vec![
+        format!("--rocksdb-block-cache-size={}", setup.memory_bytes / 2),
+        format!("--rocksdb-db-write-buffer-size={}", setup.memory_bytes / 8),
+        format!(
+            "--rocksdb-default-cf-options=write_buffer_size={write_buffer};target_file_size_base={write_buffer};\
+             max_bytes_for_level_base={};level0_file_num_compaction_trigger=4;level_compaction_dynamic_level_bytes=true;\
+             compaction_pri=kMinOverlappingRatio;optimize_filters_for_hits=true;block_based_table_factory=\
+             {{cache_index_and_filter_blocks=1;filter_policy=bloomfilter:10:false;whole_key_filtering=1}}",
+            write_buffer * 4
+        ),
+        format!("--rocksdb-max-total-wal-size={}", setup.memory_bytes / 2),
+        "--rocksdb-max-background-jobs=2".into(),
+        format!(
+            "--rocksdb-flush-log-at-trx-commit={}",
+            if setup.sync { 1 } else { 2 }
+        ),
+    ]
+}
+
+/// All that there are; the first is the one that the others are measured beside.
+pub const ENGINES: &[Engine] = &[
+    Engine {
+        name: "esker",
+        sql_name: "ESKER",
+        plugin: "ha_esker",
+        about: "this engine, by its plugin",
+        options: esker,
+    },
+    Engine {
+        name: "innodb",
+        sql_name: "InnoDB",
+        plugin: "",
+        about: "the server's own engine: direct I/O",
+        options: innodb,
+    },
+    Engine {
+        name: "myrocks",
+        sql_name: "RocksDB",
+        plugin: "ha_rocksdb",
+        about: "MyRocks: RocksDB in the server, files through the page cache",
+        options: myrocks,
+    },
+];
+
+impl PartialEq for Engine {
+    fn eq(&self, other: &Engine) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Engine {
+    /// The engine called `name`.
+    pub fn named(name: &str) -> Result<&'static Engine> {
+        ENGINES.iter().find(|e| e.name == name).ok_or_else(|| {
+            let names: Vec<_> = ENGINES.iter().map(|e| e.name).collect();
+            Error::usage(format!(
+                "no engine `{name}` runs in the server; there are {}",
+                names.join(", ")
+            ))
+        })
+    }
+
+    /// Options of the server: those of this engine, and what keeps the server's own one small where it is not measured. The binary
+    /// log is on for all, in rows.
+    pub fn options(&self, setup: &Setup) -> Vec<String> {
+        let mut options = (self.options)(setup);
+        options.extend([
+            format!("--sync-binlog={}", u8::from(setup.sync)),
+            "--binlog-format=ROW".into(),
+            "--server-id=1".into(),
+            format!("--default-storage-engine={}", self.sql_name),
+        ]);
+        if !self.plugin.is_empty() {
+            options.extend([
+                format!("--plugin-load-add={}", self.plugin),
+                "--plugin-maturity=experimental".into(),
+                format!("--innodb-buffer-pool-size={}", 8 * MIB),
+            ]);
+        }
+        options
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn engines_get_the_same_memory_and_durability() {
+        let setup = |sync| Setup {
+            memory_bytes: 512 * MIB,
+            sync,
+        };
+        for engine in ENGINES {
+            for (sync, at_commit, binary_log) in [(false, "=2", "=0"), (true, "=1", "=1")] {
+                let options = engine.options(&setup(sync));
+                let of = |part: &str| {
+                    let found = options.iter().find(|o| o.contains(part));
+                    found.unwrap_or_else(|| panic!("{}: {part}", engine.name))
+                };
+                assert!(of("flush-log-at-trx-commit").ends_with(at_commit));
+                assert!(of("sync-binlog").ends_with(binary_log));
+            }
+            assert_eq!(Engine::named(engine.name).unwrap(), engine);
+        }
+        assert!(Engine::named("oracle").is_err());
+    }
+}
