@@ -314,7 +314,12 @@ impl Session<'_> {
             }
             let row = match test.work {
                 Work::Script { .. } => self.script(test, connection)?,
-                Work::Load => self.load(test)?,
+                Work::Load => {
+                    let row = self.load(test)?;
+                    // Which reads all of every index, so that engines begin alike.
+                    insert::check(connection, self.rows)?;
+                    row
+                }
                 Work::Queries { writes_per_s } => self.queries(test, writes_per_s)?,
             };
             done(row);
