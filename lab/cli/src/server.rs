@@ -6,9 +6,10 @@ use std::process::ExitCode;
 use esker_lab_core::cgroup::Group;
 use esker_lab_core::schema::{Row, Settings};
 use esker_lab_core::{Error, Result};
+use esker_lab_sql::catalog::Test;
 use esker_lab_sql::engine::{ENGINES, Engine, Setup};
 use esker_lab_sql::server::{Home, Start};
-use esker_lab_sql::suite::{self, Data, Spec, Suite, Test};
+use esker_lab_sql::suite::{self, Data, Spec, Suite};
 use esker_lab_sql::sysbench;
 use esker_lab_workloads::Context;
 

@@ -4,11 +4,12 @@
 //! - [`server`]: a private server for one of them, and what it spends
 //! - [`sysbench`]: the program of that name, which is started and listened to
 //! - [`insert`]: the insert benchmark's table, writer and queries
-//! - [`suite`]: which tests there are, and running them
+//! - [`catalog`]: which tests there are; [`suite`]: running them
 
 // The engine's ban on clocks and threads keeps it simulatable; a measuring harness is made of both.
 #![allow(clippy::disallowed_methods)]
 
+pub mod catalog;
 pub mod engine;
 pub mod insert;
 pub mod server;

@@ -1,4 +1,4 @@
-//! Which tests there are, and running them: one server for an engine, the tests one after the other on its table.
+//! Running the tests: one server for an engine, the tests one after the other on its table.
 
 use std::path::Path;
 use std::time::Duration;
@@ -10,6 +10,7 @@ use esker_lab_core::{Error, Result};
 use esker_lab_workloads::measure::{self, Bounds};
 use esker_lab_workloads::{Context, Progress};
 
+use crate::catalog::{Counted, INSERT, READ_WRITE, SYSBENCH, Test, Work};
 use crate::engine::Setup;
 use crate::insert;
 use crate::server::{Connection, Server, Start};
@@ -32,120 +33,6 @@ pub enum Data {
     /// It is larger.
     Larger,
 }
-
-/// What an operation of a test is.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Counted {
-    Queries,
-    /// Rows that a query looks at: all of the table.
-    Rows,
-}
-
-/// How a test is done.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Work {
-    /// A script of sysbench's.
-    Script {
-        name: &'static str,
-        options: &'static [&'static str],
-        counted: Counted,
-        writes: bool,
-    },
-    /// Rows into the insert benchmark's table, as fast as they go.
-    Load,
-    /// Queries, beside a writer of so many rows a second.
-    Queries { writes_per_s: f64 },
-}
-
-/// One test.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Test {
-    /// Its name on the command line and in results.
-    pub name: &'static str,
-    work: Work,
-}
-
-const fn reads(name: &'static str, script: &'static str, options: &'static [&'static str]) -> Test {
-    Test {
-        name,
-        work: Work::Script {
-            name: script,
-            options,
-            counted: Counted::Queries,
-            writes: false,
-        },
-    }
-}
-
-const fn writes(name: &'static str, script: &'static str, options: &'static [&'static str]) -> Test {
-    Test {
-        name,
-        work: Work::Script {
-            name: script,
-            options,
-            counted: Counted::Queries,
-            writes: true,
-        },
-    }
-}
-
-const fn scans(name: &'static str) -> Test {
-    Test {
-        name,
-        work: Work::Script {
-            name: "lab_full_scan.lua",
-            options: &[],
-            counted: Counted::Rows,
-            writes: false,
-        },
-    }
-}
-
-const POINT: &str = "oltp_point_select";
-const READ_ONLY: &str = "oltp_read_only";
-const READ_WRITE: &str = "oltp_read_write";
-const IN_LIST: &str = "lab_in_list.lua";
-const SHORT: &[&str] = &["--range-size=100"];
-const LONG: &[&str] = &["--range-size=10000"];
-
-/// Report 002's, in its order: reads, writes, the same reads.
-const SYSBENCH: &[Test] = &[
-    reads("point-query.pre", POINT, &[]),
-    reads("read-only-100.pre", READ_ONLY, SHORT),
-    reads("read-only-10000.pre", READ_ONLY, LONG),
-    reads("random-points.pre", IN_LIST, &[]),
-    scans("full-scan.pre"),
-    writes("update-inlist", IN_LIST, &["--update=on"]),
-    writes("update-one", "oltp_update_non_index", &["--table-size=1"]),
-    writes("update-index", "oltp_update_index", &[]),
-    writes("update-nonindex", "oltp_update_non_index", &[]),
-    writes("delete", "oltp_delete", &[]),
-    writes("read-write-100", READ_WRITE, SHORT),
-    writes("read-write-10000", READ_WRITE, LONG),
-    writes("insert", "oltp_insert", &[]),
-    reads("point-query", POINT, &[]),
-    reads("read-only-100", READ_ONLY, SHORT),
-    reads("read-only-10000", READ_ONLY, LONG),
-    reads("random-points", IN_LIST, &[]),
-    reads("hot-points", IN_LIST, &["--same-ids=on"]),
-    scans("full-scan"),
-];
-
-/// Report 000's three steps.
-const INSERT: &[Test] = &[
-    Test {
-        name: "insert-load",
-        work: Work::Load,
-    },
-    Test {
-        name: "queries-1000",
-        work: Work::Queries { writes_per_s: 1000.0 },
-    },
-    Test {
-        name: "queries-100",
-        work: Work::Queries { writes_per_s: 100.0 },
-    },
-];
 
 /// Longest wait for background work, after a test that writes.
 const SETTLE_MAX: Duration = Duration::from_secs(120);
