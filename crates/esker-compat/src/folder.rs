@@ -15,6 +15,9 @@ const CURRENT: &str = "CURRENT";
 /// The file that whoever has a database open holds.
 const LOCK: &str = "LOCK";
 
+/// The folder in a database's to which a repair moves what it can't use.
+const LOST: &str = "lost";
+
 /// Refuses a folder that holds a database of LevelDB or RocksDB, and leaves it untouched.
 pub fn check_not_foreign(dir: &Path) -> Result<()> {
     let foreign = match std::fs::read(dir.join(CURRENT)) {
@@ -85,7 +88,8 @@ pub fn destroy(dir: &Path) -> Result<()> {
     Ok(remove(&Env::posix(), dir)?)
 }
 
-/// Removes the database in `dir` and, if nothing else is in it, the folder. What is no file of a database stays.
+/// Removes the database in `dir`, what a repair has set aside of it and, if nothing else is in it, the folder. What is no file of a
+/// database stays.
 /// Where there is no database there is nothing to do.
 ///
 /// # Errors
@@ -117,6 +121,14 @@ pub fn remove(env: &Env, dir: &Path) -> esker::Result<()> {
         env.fs.remove(path).map_err(|error| failed(path, error))?;
     }
     drop(held);
+    let lost = dir.join(LOST);
+    for name in env.fs.list(&lost).unwrap_or_default() {
+        if is_set_aside(&name) {
+            let path = lost.join(name);
+            env.fs.remove(&path).map_err(|error| failed(&path, error))?;
+        }
+    }
+    let _ = env.fs.remove_dir(&lost);
     // With files of somebody else's in it the folder stays.
     let _ = env.fs.remove_dir(dir);
     Ok(())
@@ -125,6 +137,20 @@ pub fn remove(env: &Env, dir: &Path) -> esker::Result<()> {
 /// Files of a database, and WAL segments that a recovery put aside.
 fn is_own(file: &FileEntry) -> bool {
     file.role.is_some() || name(file).ends_with(".wal.damaged")
+}
+
+/// The name of a file of a database, or the same with a number behind it, where a repair has set several of that name aside.
+fn is_set_aside(name: &str) -> bool {
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let first = match name.rsplit_once('.') {
+        Some((first, times)) if is_number(times) => first,
+        _ => name,
+    };
+    first == CURRENT
+        || first.strip_prefix("MANIFEST-").is_some_and(is_number)
+        || [".sst", ".blob", ".wal", ".wal.damaged"]
+            .into_iter()
+            .any(|suffix| first.strip_suffix(suffix).is_some_and(is_number))
 }
 
 #[cfg(test)]
@@ -169,6 +195,31 @@ mod tests {
         destroy(&path).unwrap();
         assert!(!path.exists());
         destroy(&path).unwrap();
+    }
+
+    /// The folder stayed, and no database could be made in it.
+    #[test]
+    fn a_repaired_database_is_destroyed_with_what_was_set_aside() {
+        let around = tempfile::tempdir().unwrap();
+        let dir = around.path().join("db");
+        let own = dir.join(LOST).join("thesis.txt");
+        for keeps_own in [false, true] {
+            let db = Db::open(&dir, Options::default()).unwrap();
+            db.put(b"key", b"value").unwrap();
+            db.close().unwrap();
+            for _ in 0..2 {
+                std::fs::remove_file(dir.join(CURRENT)).unwrap();
+                esker::repair(&dir, &esker::RepairOptions::default()).unwrap();
+            }
+            assert!(std::fs::read_dir(dir.join(LOST)).unwrap().count() > 1);
+            if keeps_own {
+                std::fs::write(&own, "important").unwrap();
+            }
+            destroy(&dir).unwrap();
+            assert_eq!(dir.exists(), keeps_own);
+        }
+        assert_eq!(std::fs::read_dir(dir.join(LOST)).unwrap().count(), 1);
+        assert!(own.exists());
     }
 
     #[test]
