@@ -491,59 +491,6 @@ mod tests {
 
     use esker_env::Env;
     use parking_lot::Mutex;
-    use tracing::span::{Attributes, Id, Record};
-    use tracing::{Event, Metadata, Subscriber};
-
-    /// Keeps the names of spans, and of their fields.
-    #[derive(Default)]
-    struct Spans(Mutex<Vec<String>>);
-
-    impl Subscriber for Spans {
-        fn enabled(&self, _: &Metadata<'_>) -> bool {
-            true
-        }
-
-        fn new_span(&self, span: &Attributes<'_>) -> Id {
-            let fields: Vec<_> = span
-                .metadata()
-                .fields()
-                .iter()
-                .map(|field| field.name())
-                .collect();
-            let name = span.metadata().name();
-            self.0.lock().push(format!("{name}: {}", fields.join(" ")));
-            Id::from_u64(1)
-        }
-
-        fn record(&self, _: &Id, _: &Record<'_>) {}
-        fn record_follows_from(&self, _: &Id, _: &Id) {}
-        fn event(&self, _: &Event<'_>) {}
-        fn enter(&self, _: &Id) {}
-        fn exit(&self, _: &Id) {}
-    }
-
-    #[test]
-    fn each_job_is_a_span() {
-        let mut options = Options::default();
-        options.default_column_family.level0_compaction_trigger = 2;
-        let db = Opener::new(options).env(Env::simulated(1).0).open("/db").unwrap();
-        db.pause_background_work();
-        let core = db.core();
-        let family = core.family(0).unwrap();
-        let spans = Arc::new(Spans::default());
-        tracing::subscriber::with_default(Arc::clone(&spans), || {
-            for round in 0..2_u8 {
-                db.put(b"key", &[round]).unwrap();
-                core.with_token(|token| core.seal(token, &family)).unwrap();
-                assert!(core.run_one(Lane::Flush));
-            }
-            assert!(core.run_one(Lane::Compaction));
-        });
-        let flush = "flush: job family";
-        let compaction = "compaction: job family reason from to";
-        assert_eq!(*spans.0.lock(), [flush, flush, compaction]);
-        db.close().unwrap();
-    }
 
     /// Calls back when a compaction begins to merge; filters nothing.
     type Merging = Box<dyn Fn() + Send + Sync>;
