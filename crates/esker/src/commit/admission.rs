@@ -19,6 +19,8 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
+use crate::version::Hold;
+
 /// What background work still owes for one column family.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Debt {
@@ -43,33 +45,6 @@ impl Debt {
         let soft = self.compaction_bytes_soft.max(1) as f64;
         let bytes = (self.compaction_bytes as f64 - soft) / (3.0 * soft);
         files.max(bytes).clamp(0.0, 2.0)
-    }
-}
-
-/// What writers are held to.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Hold {
-    /// The debt's pressure, averaged: 0 is none.
-    pub pressure: f64,
-    /// The most that space permits, if that is limited (`version/space_rate.rs`).
-    pub bytes_per_second: Option<u64>,
-}
-
-impl Hold {
-    /// Whether it holds nobody.
-    #[inline]
-    pub fn is_none(&self) -> bool {
-        self.pressure <= 0.0 && self.bytes_per_second.is_none()
-    }
-
-    /// What holds writers that are held to both.
-    #[must_use]
-    pub fn and(self, other: Self) -> Self {
-        let lowest = self.bytes_per_second.into_iter().chain(other.bytes_per_second);
-        Self {
-            pressure: self.pressure.max(other.pressure),
-            bytes_per_second: lowest.min(),
-        }
     }
 }
 

@@ -5,5 +5,5 @@ mod admission;
 mod loom;
 mod pipeline;
 
-pub use admission::{Admission, Debt, Hold};
+pub use admission::{Admission, Debt};
 pub use pipeline::{CommitTarget, GROUP_BYTES_MAX, Pipeline, Request};

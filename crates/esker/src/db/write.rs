@@ -8,12 +8,12 @@ use super::core::{Core, Families};
 use super::events::pressure_of;
 use crate::background::Scheduler;
 use crate::batch::{DEFAULT_COLUMN_FAMILY, RawBatch, StepKind};
-use crate::commit::{CommitTarget, Hold, Request};
+use crate::commit::{CommitTarget, Request};
 use crate::error::{Error, ErrorKind, Result};
 use crate::key::Sequence;
 use crate::memtable::{InsertHint, Memtable, MemtableArenaPool};
 use crate::options::{ColumnFamilyOptions, Durability};
-use crate::version::{Buffer, Family, View};
+use crate::version::{Buffer, Family, Hold, View};
 use crate::wal::WalWriter;
 
 /// Bytes written between two looks at what is not checked with every write (total memory, WAL size).

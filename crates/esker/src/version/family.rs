@@ -17,11 +17,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::pressure::Pressure;
+use super::pressure::{Hold, Pressure};
 use super::slot::Graveyard;
 use super::space_rate::{Garbage, SpaceRate};
 use super::{FileMeta, Version, VersionEdit};
-use crate::commit::Hold;
 use crate::error::Result;
 use crate::key::{KeyOrder, Sequence};
 use crate::memtable::Memtable;

@@ -41,6 +41,7 @@ pub use file::{FileMeta, Origin, exclusive_bound};
 pub use level::{Level, LevelSums};
 pub use levels::Version;
 pub use names::{CURRENT, CURRENT_TEMP, FileKind, LOCK};
+pub use pressure::Hold;
 pub use slot::{BlobSlot, Dead, Graveyard, Slot, TableSlot};
 pub use space_rate::Garbage;
 pub use state::{ColumnFamilyState, VersionState};

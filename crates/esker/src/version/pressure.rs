@@ -8,6 +8,33 @@ use std::time::Duration;
 
 use crate::sync::{AtomicU64, Mutex, Ordering};
 
+/// What writers are held to.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Hold {
+    /// The debt's pressure, averaged: 0 is none.
+    pub pressure: f64,
+    /// The most that space permits, if that is limited (`space_rate.rs`).
+    pub bytes_per_second: Option<u64>,
+}
+
+impl Hold {
+    /// Whether it holds nobody.
+    #[inline]
+    pub fn is_none(&self) -> bool {
+        self.pressure <= 0.0 && self.bytes_per_second.is_none()
+    }
+
+    /// What holds writers that are held to both.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        let lowest = self.bytes_per_second.into_iter().chain(other.bytes_per_second);
+        Self {
+            pressure: self.pressure.max(other.pressure),
+            bytes_per_second: lowest.min(),
+        }
+    }
+}
+
 /// The average reaches two thirds of a step after this time.
 const FOLLOWS_AFTER: Duration = Duration::from_secs(3);
 
