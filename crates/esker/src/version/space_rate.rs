@@ -6,10 +6,11 @@
 //! ```text
 //! given back = written - growth of the garbage
 //! base       = given back, averaged over some seconds; from the rate of the writes on where the limit begins
-//! permitted  = base * (1 - HELD * (fill - 1))       fill: garbage / what is wanted, averaged over seconds
+//! permitted  = base * (1 - HELD * (fill - 1))       fill: garbage / (ROOM * what is wanted), averaged over seconds
 //! ```
-//! More than is wanted holds writers below what is given back, so the garbage shrinks. While there is less, the base grows too:
-//! merges may be able to give back more than they had to. A burst is let through, and what it leaves is given back behind it.
+//! A fill beyond 1 holds writers below what is given back, so the garbage shrinks. Below, the base grows too: merges may be able to
+//! give back more than they had to. They aim at what is wanted, which is less than the limit's 1: else the rate would fall
+//! on and on, with merges that have nothing to do. A burst is let through, and what it leaves is given back behind it.
 
 use std::time::Duration;
 
@@ -17,6 +18,9 @@ use crate::sync::{AtomicU64, Mutex, Ordering};
 
 /// Writers are held this much below what is given back where there is twice the garbage that is wanted, or more.
 const HELD: f64 = 0.25;
+
+/// Garbage at which writers are held, to what merges aim at.
+const ROOM: f64 = 1.25;
 
 /// How much the base grows in a second, for each part of what is wanted that is not there.
 const PROBE: f64 = 0.02;
@@ -113,7 +117,7 @@ impl SpaceRate {
         }
         let written = written_bytes.saturating_sub(state.written_bytes) as f64;
         let given_back = written - (garbage.bytes as f64 - state.garbage_bytes as f64);
-        state.fill = follow(state.fill, garbage.part(), seconds / FILL_FOLLOWS_AFTER);
+        state.fill = follow(state.fill, garbage.part() / ROOM, seconds / FILL_FOLLOWS_AFTER);
         let rate = written / seconds;
         state.bytes_per_second = follow(state.bytes_per_second, rate, seconds / WRITES_FOLLOW_AFTER);
         (state.since, state.written_bytes, state.garbage_bytes) = (now, written_bytes, garbage.bytes);
@@ -196,7 +200,10 @@ mod tests {
             let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
             let (rate, part) = (mean(&rates), mean(&parts));
             assert!((135.0..155.0).contains(&rate), "{wanted} MiB: {rate} MiB/s");
-            assert!((0.85..1.2).contains(&part), "{wanted} MiB: {part} of them");
+            assert!(
+                (0.85 * ROOM..1.2 * ROOM).contains(&part),
+                "{wanted} MiB: {part} of them"
+            );
             let slowest = rates.iter().copied().fold(f64::INFINITY, f64::min);
             assert!(slowest > 0.85 * rate, "{wanted} MiB: {slowest} of {rate}");
         }

@@ -16,8 +16,8 @@ use super::plan::{Plan, Reason};
 use crate::options::ColumnFamilyOptions;
 use crate::version::{BlobUse, FileMeta, Garbage, Version};
 
-/// Garbage, as a part of what is allowed, that merges at the bottom aim at, and at which writers are held to the rate at which
-/// space is won back. The rest is for what merges write before what they replace can go, and for the log.
+/// Garbage, as a part of what is allowed, that merges at the bottom aim at. The rest is for what is written before the next merge,
+/// for what merges write before what they replace can go, and for the log.
 const WANTED: f64 = 0.6;
 
 /// Of the dead bytes that are wanted this part may be left however many rows are in doubt: to leave less is dear.
@@ -33,7 +33,7 @@ const MOVED_MIN: u64 = 16 << 20;
 const MOVED_MAX: u64 = 256 << 20;
 
 /// How many times as much it moves while writers are held back for the sake of space.
-const MOVED_IF_HELD: u64 = 2;
+const MOVED_IF_HELD: u64 = 3;
 
 /// Rows whose values are moved bring at least so many bytes with them; fewer aren't worth a new file.
 const BYTES_MIN: u64 = 1 << 20;
