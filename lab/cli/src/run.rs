@@ -87,6 +87,38 @@ impl<'a> Session<'a> {
         })
     }
 
+    /// Every engine under every specification, the engines in turn, as often as asked for, until the user stops it; `one` measures
+    /// the pair in a repetition at its place among all. What is there is written after each, so that nothing that took an hour is lost.
+    pub fn alternate<S, E>(
+        &mut self,
+        specs: &[S],
+        engines: &[E],
+        mut one: impl FnMut(&mut Self, &S, &E, u32, (usize, usize)) -> Result<()>,
+    ) -> Result<()> {
+        let json = self.json();
+        let count = specs.len() * engines.len() * self.args.repeat as usize;
+        let mut number = 0;
+        'all: for spec in specs {
+            for repeat in 1..=self.args.repeat {
+                for engine in engines {
+                    if interrupt::stopped() {
+                        break 'all;
+                    }
+                    number += 1;
+                    one(self, spec, engine, repeat, (number, count))?;
+                    self.run.partial = true;
+                    self.run.write(&json)?;
+                }
+            }
+        }
+        self.run.partial = interrupt::stopped();
+        self.run.write(&json)?;
+        if !self.args.keep {
+            let _ = std::fs::remove_dir(&self.args.dir);
+        }
+        Ok(())
+    }
+
     pub fn note(&mut self, note: String) {
         if !self.run.notes.contains(&note) {
             eprintln!("    note: {note}");
@@ -118,8 +150,7 @@ impl<'a> Session<'a> {
         choice: &Choice<'_>,
         spec: &Spec,
         repeat: u32,
-        number: usize,
-        count: usize,
+        (number, count): (usize, usize),
     ) -> Result<()> {
         let label = format!("{}:{}", choice.engine.name(), choice.variant.name);
         let mut title = format!("{:<22} {label}", spec.test);
@@ -307,28 +338,9 @@ fn embedded(args: &RunArgs, suite: Suite) -> Result<ExitCode> {
     }
     let choices = choices(&registry, suite, &mut session)?;
     session.look_at_limits()?;
-    let json = session.json();
-    let count = specs.len() * choices.len() * args.repeat as usize;
-    let mut number = 0;
-    'all: for spec in &specs {
-        for repeat in 1..=args.repeat {
-            for choice in &choices {
-                if interrupt::stopped() {
-                    break 'all;
-                }
-                number += 1;
-                session.job(choice, spec, repeat, number, count)?;
-                // After every row, so that nothing that took an hour is lost.
-                session.run.partial = true;
-                session.run.write(&json)?;
-            }
-        }
-    }
-    session.run.partial = interrupt::stopped();
-    session.run.write(&json)?;
-    if !args.keep {
-        let _ = std::fs::remove_dir(&args.dir);
-    }
+    session.alternate(&specs, &choices, |session, spec, choice, repeat, place| {
+        session.job(choice, spec, repeat, place)
+    })?;
     if suite == Suite::Txn {
         println!(
             "\n{}\n{}",
@@ -342,7 +354,7 @@ fn embedded(args: &RunArgs, suite: Suite) -> Result<ExitCode> {
     if args.compression == Compression::None {
         println!("No compression anywhere, so that all engines do the same work; see --compression.");
     }
-    finish(&session.run, args, &json)
+    finish(&session.run, args, &session.json())
 }
 
 /// Says, under the table, what is to be known of it, and where the results are.

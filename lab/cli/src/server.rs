@@ -1,6 +1,5 @@
 //! `esker-lab run sysbench` and `run insert`: engines in a database server, one server after the other.
 
-use std::path::Path;
 use std::process::ExitCode;
 
 use esker_lab_core::cgroup::Group;
@@ -237,35 +236,15 @@ pub fn run(args: &RunArgs, suite: Suite) -> Result<ExitCode> {
     }
     let engines = engines(&mut session, &home)?;
     session.look_at_limits()?;
-    let json = session.json();
-    let count = specs.len() * engines.len() * args.repeat as usize;
-    let mut number = 0;
-    'all: for spec in &specs {
-        for repeat in 1..=args.repeat {
-            for engine in &engines {
-                if interrupt::stopped() {
-                    break 'all;
-                }
-                number += 1;
-                one(&mut session, spec, &home, engine, repeat, (number, count))?;
-            }
-        }
-    }
-    session.run.partial = interrupt::stopped();
-    session.run.write(&json)?;
-    remove_if_empty(args, &args.dir);
+    session.alternate(&specs, &engines, |session, spec, engine, repeat, place| {
+        one(session, spec, &home, engine, repeat, place)
+    })?;
     println!(
         "\n{}\n{}",
         table::server::results(&session.run),
         table::server::LEGEND
     );
-    finish(&session.run, args, &json)
-}
-
-fn remove_if_empty(args: &RunArgs, dir: &Path) {
-    if !args.keep {
-        let _ = std::fs::remove_dir(dir);
-    }
+    finish(&session.run, args, &session.json())
 }
 
 #[cfg(test)]

@@ -75,6 +75,37 @@ fn to_baseline(line: &Line<'_>) -> String {
         .map_or("-".into(), |(ratio, _)| format!("{}x{best}", three_digits(ratio)))
 }
 
+/// `2.50x`.
+fn times(ratio: Option<f64>) -> String {
+    ratio.map_or("-".into(), |r| format!("{}x", three_digits(r)))
+}
+
+/// The first cells of a line: its test unless the line above has the same, its engine, its rate with a star if `marked` says so.
+/// Where every repetition failed there is nothing to add: `Err` has all `columns` cells.
+fn lead<'a>(
+    line: &Line<'a>,
+    previous: &mut &'a str,
+    columns: usize,
+    marked: fn(&Row) -> bool,
+) -> std::result::Result<Vec<String>, Vec<String>> {
+    let above = std::mem::replace(previous, line.workload);
+    let test = if above == line.workload { "" } else { line.workload };
+    let mut cells = vec![test.to_owned(), line.label.clone()];
+    match line.median(|r| r.ops_per_s) {
+        Some(ops_per_s) => {
+            let mark = if line.good().any(marked) { "*" } else { "" };
+            let failed = if line.failed() { "!" } else { "" };
+            cells.push(format!("{}{mark}{failed}", count(ops_per_s)));
+            Ok(cells)
+        }
+        None => {
+            cells.push("FAILED".into());
+            cells.resize(columns, "-".into());
+            Err(cells)
+        }
+    }
+}
+
 /// A mixed workload's writer: the first columns of the run's table, under the readers'.
 fn writer(line: &Line<'_>) -> Option<Vec<String>> {
     let rows_per_s = line.writes_per_s()?;
@@ -83,8 +114,7 @@ fn writer(line: &Line<'_>) -> Option<Vec<String>> {
         WRITER.into(),
         count(rows_per_s),
         plus_minus(line, |r| r.writes_per_s),
-        line.writes_ratio
-            .map_or("-".into(), |(ratio, _)| format!("{}x", three_digits(ratio))),
+        times(line.writes_ratio.map(|(ratio, _)| ratio)),
         or_dash(line.median(|r| r.write_p99_us), micros),
     ])
 }
@@ -108,12 +138,6 @@ pub fn results(run: &Run) -> String {
     let mut rows = Vec::new();
     let mut previous = "";
     for line in summary::lines(&run.rows) {
-        let test = if line.workload == previous {
-            ""
-        } else {
-            line.workload
-        };
-        previous = line.workload;
         let published = published::flash(line.workload).and_then(|p| {
             let engine = line.rows.first()?.engine.as_str();
             let figure = match engine {
@@ -123,19 +147,16 @@ pub fn results(run: &Run) -> String {
             };
             Some(format!("{}/s", count(figure.ops_per_s)))
         });
-        let mut cells = vec![test.to_owned(), line.label.clone()];
-        let Some(ops_per_s) = line.median(|r| r.ops_per_s) else {
-            cells.push("FAILED".into());
-            cells.extend((3..head.len() - 1).map(|_| "-".to_owned()));
-            cells.push(published.unwrap_or_default());
-            rows.push(cells);
-            continue;
-        };
         let marked = |row: &Row| row.capped || row.partial;
-        let mark = if line.good().any(marked) { "*" } else { "" };
-        let failed = if line.failed() { "!" } else { "" };
+        let mut cells = match lead(&line, &mut previous, head.len() - 1, marked) {
+            Ok(cells) => cells,
+            Err(mut failed) => {
+                failed.push(published.unwrap_or_default());
+                rows.push(failed);
+                continue;
+            }
+        };
         cells.extend([
-            format!("{}{mark}{failed}", count(ops_per_s)),
             plus_minus(&line, |r| r.ops_per_s),
             to_baseline(&line),
             or_dash(line.median(|r| r.p99_us), micros),
@@ -170,7 +191,6 @@ pub fn dropin(run: &Run) -> String {
     let mut rows: Vec<Vec<String>> = Vec::new();
     for line in &lines {
         let Some(native) = &line.native else { continue };
-        let times = |ratio: Option<f64>| ratio.map_or("-".into(), |r| format!("{}x", three_digits(r)));
         let test = std::mem::replace(&mut previous, line.workload);
         rows.push(vec![
             if test == line.workload { "" } else { line.workload }.to_owned(),

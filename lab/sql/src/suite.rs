@@ -424,16 +424,8 @@ impl Session<'_> {
 
 /// Times and rates of what the lab itself measured.
 fn shape(row: &mut Row, measured: &measure::Measured) {
-    let latencies = &measured.main.latencies;
+    measured.shape(row);
     row.seconds = measured.spent.seconds;
-    row.interval_rates.clone_from(&measured.rates.rates);
-    row.rate_curve.clone_from(&measured.rates.curve);
-    row.p50_us = latencies.percentile_us(50.0);
-    row.p90_us = latencies.percentile_us(90.0);
-    row.p99_us = latencies.percentile_us(99.0);
-    row.p999_us = latencies.percentile_us(99.9);
-    row.max_us = latencies.max_us();
-    row.latency_curve = latencies.curve();
     row.written_rows = measured.side.ops;
 }
 

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use esker_lab_core::account::{Account, Spent};
 use esker_lab_core::latency::Latencies;
 use esker_lab_core::rate::{self, Cell, Rates};
+use esker_lab_core::schema::Row;
 use esker_lab_core::{Error, Result, size};
 
 use crate::Context;
@@ -104,6 +105,21 @@ pub struct Measured {
     pub out_of_time: bool,
     /// Ended by the user.
     pub stopped: bool,
+}
+
+impl Measured {
+    /// Puts its latencies, and its rates over time, into a row.
+    pub fn shape(&self, row: &mut Row) {
+        let latencies = &self.main.latencies;
+        row.p50_us = latencies.percentile_us(50.0);
+        row.p90_us = latencies.percentile_us(90.0);
+        row.p99_us = latencies.percentile_us(99.0);
+        row.p999_us = latencies.percentile_us(99.9);
+        row.max_us = latencies.max_us();
+        row.latency_curve = latencies.curve();
+        row.interval_rates.clone_from(&self.rates.rates);
+        row.rate_curve.clone_from(&self.rates.curve);
+    }
 }
 
 /// A thread's work: its number and its loop.

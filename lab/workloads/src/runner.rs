@@ -219,20 +219,12 @@ impl<'a> Runner<'a> {
     /// Puts a measured part into the row.
     pub(crate) fn record(&mut self, measured: &Measured, seconds: f64, bytes_per_op: u64) {
         let row = &mut self.row;
-        let latencies = &measured.main.latencies;
+        measured.shape(row);
         row.ops = measured.main.ops;
         row.seconds = seconds;
         row.ops_per_s = row.ops as f64 / seconds;
         row.mb_per_s = row.ops_per_s * bytes_per_op as f64 / 1e6;
-        row.p50_us = latencies.percentile_us(50.0);
-        row.p90_us = latencies.percentile_us(90.0);
-        row.p99_us = latencies.percentile_us(99.0);
-        row.p999_us = latencies.percentile_us(99.9);
-        row.max_us = latencies.max_us();
-        row.latency_curve = latencies.curve();
         row.interval_s = measured.rates.interval_s;
-        row.interval_rates = measured.rates.rates.clone();
-        row.rate_curve = measured.rates.curve.clone();
         row.slowest_interval_ratio = measured.rates.slowest_ratio().unwrap_or(0.0);
         row.peak_db_bytes = row.peak_db_bytes.max(measured.peak_db_bytes);
         row.partial |= measured.stopped;

@@ -314,7 +314,7 @@ fn assemble(parts: Parts) -> Result<Core> {
     let database_id = short_id(&state);
 
     let segments = WalSegments::new(
-        Arc::clone(&env.fs),
+        &env,
         &dir,
         SegmentSettings {
             db_id: database_id,

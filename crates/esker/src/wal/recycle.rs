@@ -3,7 +3,9 @@
 //! A segment that is no longer needed is kept to be overwritten, as far as `memory_bytes` goes: its file is locked in memory
 //! then, so that an append is a copy, and what is overwritten before the kernel writes it out never reaches the device
 //! (docs/decisions/0006). A file that can't be locked is not used again: overwriting a part of a page that has left the page
-//! cache would read it from the device first.
+//! cache would read it from the device first. The kernel writes a file out some thirty seconds after it first became dirty,
+//! all of it at once, however often it was overwritten since: so a file
+//! is removed when it is twenty seconds old, its pages with it, and the next segment is a new one.
 //!
 //! Steps of a reuse, and what a crash between them leaves:
 //! 1. The file is rewound and waits under its old name. Crash: it is a segment that recovery does not look at.
@@ -19,8 +21,9 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
-use esker_env::{CreateOptions, Fs, WriteFile};
+use esker_env::{Clock, CreateOptions, Env, Fs, WriteFile};
 use parking_lot::Mutex;
 
 use super::format::SegmentId;
@@ -51,6 +54,9 @@ pub struct SegmentSettings {
     pub memory_bytes: u64,
 }
 
+/// A file that is older is not used again: Linux writes out what has been dirty for thirty seconds (`vm.dirty_expire_centisecs`).
+const KEPT_FOR: Duration = Duration::from_secs(20);
+
 #[derive(Debug)]
 struct Live {
     /// Size in bytes as last reported.
@@ -59,6 +65,8 @@ struct Live {
     carried_bytes: u64,
     /// Bytes of its file that are locked in memory.
     locked_bytes: u64,
+    /// When its file was created, by the clock; when it was found, if it was there before.
+    created: Duration,
     /// Its file, once nobody writes or syncs it any more.
     file: Option<Box<dyn WriteFile>>,
 }
@@ -67,6 +75,7 @@ struct Live {
 #[derive(Debug)]
 struct Idle {
     number: u64,
+    created: Duration,
     file: Box<dyn WriteFile>,
 }
 
@@ -110,6 +119,7 @@ impl Drop for WalHold<'_> {
 #[derive(Debug)]
 pub struct WalSegments {
     fs: Arc<dyn Fs>,
+    clock: Arc<dyn Clock>,
     dir: PathBuf,
     settings: SegmentSettings,
     state: Mutex<State>,
@@ -117,9 +127,10 @@ pub struct WalSegments {
 
 impl WalSegments {
     /// Segments in `dir`; none is known yet (see [`Self::scan`]).
-    pub fn new(fs: Arc<dyn Fs>, dir: &Path, settings: SegmentSettings) -> Self {
+    pub fn new(env: &Env, dir: &Path, settings: SegmentSettings) -> Self {
         Self {
-            fs,
+            fs: Arc::clone(&env.fs),
+            clock: Arc::clone(&env.clock),
             dir: dir.to_owned(),
             settings,
             state: Mutex::default(),
@@ -145,16 +156,17 @@ impl WalSegments {
                 .fs
                 .file_len(&path)
                 .map_err(|error| Error::io("can't stat the WAL segment", error).in_file(&path))?;
-            self.add_live(number, bytes, 0, 0);
+            self.add_live(number, bytes, 0, 0, self.clock.now());
         }
         Ok(numbers)
     }
 
-    fn add_live(&self, number: u64, bytes: u64, carried_bytes: u64, locked_bytes: u64) {
+    fn add_live(&self, number: u64, bytes: u64, carried_bytes: u64, locked_bytes: u64, created: Duration) {
         let live = Live {
             bytes,
             carried_bytes,
             locked_bytes,
+            created,
             file: None,
         };
         self.state.lock().live.insert(number, live);
@@ -167,21 +179,27 @@ impl WalSegments {
         let idle = self.state.lock().idle.pop_front();
         // An idle file that can't be reused is no loss; whatever is wrong, the new file shows it if it matters.
         let reused = idle.and_then(|idle| match self.fs.rename(&self.path(idle.number), &path) {
-            Ok(()) => Some(idle.file),
+            Ok(()) => Some((idle.file, idle.created)),
             Err(error) => {
                 tracing::warn!(segment = idle.number, %error, "a WAL segment could not be reused");
                 let _ = self.fs.remove(&self.path(idle.number));
                 None
             }
         });
-        let (file, origin) = match reused {
-            Some(file) => (file, Origin::Recycled),
-            None => (self.create(&path)?, Origin::Fresh),
+        let (file, created, origin) = match reused {
+            Some((file, created)) => (file, created, Origin::Recycled),
+            None => (self.create(&path)?, self.clock.now(), Origin::Fresh),
         };
         let locked_bytes = file.locked_bytes();
         match self.begin(number, &path, file, origin, carried) {
             Ok(writer) => {
-                self.add_live(number, writer.len(), writer.carried_bytes(), locked_bytes);
+                self.add_live(
+                    number,
+                    writer.len(),
+                    writer.carried_bytes(),
+                    locked_bytes,
+                    created,
+                );
                 Ok(writer)
             }
             Err(error) => {
@@ -315,14 +333,21 @@ impl WalSegments {
         let count = retired.0.len();
         let mut result = Ok(count);
         for (number, live) in retired.0 {
-            if let Some(file) = live.file
+            let created = live.created;
+            if self.clock.now().saturating_sub(created) < KEPT_FOR
+                && let Some(file) = live.file
                 && let Some(file) = self.make_idle(file)
             {
-                self.state.lock().idle.push_back(Idle { number, file });
+                let idle = Idle {
+                    number,
+                    created,
+                    file,
+                };
+                self.state.lock().idle.push_back(idle);
                 continue;
             }
             if let Err(error) = self.remove(number) {
-                self.add_live(number, live.bytes, live.carried_bytes, 0);
+                self.add_live(number, live.bytes, live.carried_bytes, 0, created);
                 result = Err(error);
             }
         }
@@ -391,7 +416,7 @@ impl WalSegments {
 mod tests {
     use esker_env::IoMode;
     use esker_env::fault::{Fault, FaultFs, Op, Rule};
-    use esker_env::mem::{CrashMode, MemFs};
+    use esker_env::mem::{CrashMode, LogicalClock, MemFs};
 
     use super::super::reader::{Ending, WalReader};
     use super::*;
@@ -399,13 +424,22 @@ mod tests {
     use crate::options::RecoveryMode;
 
     fn segments(fs: Arc<dyn Fs>) -> WalSegments {
+        segments_at(fs, Arc::new(LogicalClock::default()))
+    }
+
+    fn segments_at(fs: Arc<dyn Fs>, clock: Arc<dyn Clock>) -> WalSegments {
         fs.create_dir_all(Path::new("db")).unwrap();
         let settings = SegmentSettings {
             db_id: 1,
             segment_bytes: 10_000,
             memory_bytes: 20_000,
         };
-        WalSegments::new(fs, Path::new("db"), settings)
+        let env = Env {
+            fs,
+            clock,
+            ..Env::posix()
+        };
+        WalSegments::new(&env, Path::new("db"), settings)
     }
 
     fn ending(fs: &dyn Fs, segments: &WalSegments, number: u64) -> (u64, Ending) {
@@ -500,6 +534,25 @@ mod tests {
         let again = super::tests::segments(Arc::new(fs));
         assert_eq!(again.scan().unwrap(), [4, 5, 6, 7]);
         assert!(again.live_bytes() > 0);
+    }
+
+    #[test]
+    fn an_old_file_is_not_used_again() {
+        let (fs, clock) = (MemFs::new(), Arc::new(LogicalClock::default()));
+        let segments = segments_at(Arc::new(fs.clone()), clock.clone());
+        seal(&segments, segments.start(1, &[]).unwrap());
+        clock.advance(KEPT_FOR / 2);
+        seal(&segments, segments.start(2, &[]).unwrap());
+        clock.advance(KEPT_FOR * 3 / 4);
+        assert_eq!(release(&segments, 3).unwrap(), 2);
+        assert!(!fs.exists(&segments.path(1)).unwrap(), "too old");
+        assert_eq!(segments.idle_count(), 1);
+        // Being used again makes it no younger.
+        seal(&segments, segments.start(3, &[]).unwrap());
+        clock.advance(KEPT_FOR / 2);
+        assert_eq!(release(&segments, 4).unwrap(), 1);
+        assert_eq!((segments.idle_count(), segments.locked_bytes()), (0, 0));
+        assert!(fs.list(Path::new("db")).unwrap().is_empty());
     }
 
     #[test]
@@ -624,13 +677,14 @@ mod tests {
     fn segments_of_the_real_file_system_come_back() {
         let beside = std::env::current_exe().unwrap();
         let dir = tempfile::tempdir_in(beside.parent().unwrap()).unwrap();
-        let fs: Arc<dyn Fs> = Arc::new(esker_env::posix::PosixFs::new());
+        let env = Env::posix();
+        let fs = Arc::clone(&env.fs);
         let settings = SegmentSettings {
             db_id: 1,
             segment_bytes: 1 << 20,
             memory_bytes: 1 << 20,
         };
-        let segments = WalSegments::new(Arc::clone(&fs), dir.path(), settings);
+        let segments = WalSegments::new(&env, dir.path(), settings);
         // The second one goes on behind what was preallocated.
         for (number, records) in [(10, 300), (11, 1500), (12, 7)] {
             let mut writer = segments.start(number, &[]).unwrap();

@@ -4,7 +4,7 @@ use esker_lab_core::figures::{count, micros, three_digits};
 use esker_lab_core::schema::Run;
 use esker_lab_core::{size, summary};
 
-use super::{WRITER, aligned, or_dash, plus_minus};
+use super::{WRITER, aligned, lead, or_dash, plus_minus, times};
 
 /// What the columns mean that do not say it themselves.
 pub const LEGEND: &str = "\
@@ -34,20 +34,14 @@ pub fn results(run: &Run) -> String {
     let mut rows = Vec::new();
     let mut previous = "";
     for line in summary::lines(&run.rows) {
-        let test = std::mem::replace(&mut previous, line.workload);
-        let test = if test == line.workload { "" } else { line.workload };
-        let mut cells = vec![test.to_owned(), line.label.clone()];
-        let Some(ops_per_s) = line.median(|r| r.ops_per_s) else {
-            cells.push("FAILED".into());
-            cells.extend((3..HEAD.len()).map(|_| "-".to_owned()));
-            rows.push(cells);
-            continue;
+        let mut cells = match lead(&line, &mut previous, HEAD.len(), |row| row.partial) {
+            Ok(cells) => cells,
+            Err(failed) => {
+                rows.push(failed);
+                continue;
+            }
         };
-        let mark = if line.good().any(|r| r.partial) { "*" } else { "" };
-        let failed = if line.failed() { "!" } else { "" };
-        let times = |ratio: Option<f64>| ratio.map_or("-".into(), |r| format!("{}x", three_digits(r)));
         cells.extend([
-            format!("{}{mark}{failed}", count(ops_per_s)),
             plus_minus(&line, |r| r.ops_per_s),
             times(line.ratio.map(|(ratio, _)| ratio)),
             times(line.innodb_ratio),

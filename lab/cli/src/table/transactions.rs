@@ -1,10 +1,10 @@
 //! The table of a run of transactions.
 
-use esker_lab_core::figures::{count, micros, three_digits};
+use esker_lab_core::figures::{micros, three_digits};
 use esker_lab_core::schema::{Row, Run};
 use esker_lab_core::summary;
 
-use super::{aligned, or_dash, plus_minus, to_baseline};
+use super::{aligned, lead, or_dash, plus_minus, times, to_baseline};
 
 /// What the columns mean that do not say it themselves.
 pub const LEGEND: &str = "\
@@ -35,29 +35,24 @@ pub fn results(run: &Run) -> String {
     let mut rows = Vec::new();
     let mut previous = "";
     for line in summary::lines(&run.rows) {
-        let test = std::mem::replace(&mut previous, line.workload);
-        let test = if test == line.workload { "" } else { line.workload };
-        let mut cells = vec![test.to_owned(), line.label.clone()];
-        let Some(ops_per_s) = line.median(|r| r.ops_per_s) else {
-            cells.push("FAILED".into());
-            cells.extend((3..HEAD.len()).map(|_| "-".to_owned()));
-            rows.push(cells);
-            continue;
+        let mut cells = match lead(&line, &mut previous, HEAD.len(), |row| row.partial) {
+            Ok(cells) => cells,
+            Err(failed) => {
+                rows.push(failed);
+                continue;
+            }
         };
-        let mark = if line.good().any(|r| r.partial) { "*" } else { "" };
-        let failed = if line.failed() { "!" } else { "" };
         let each = |count: fn(&Row) -> u64| {
             let of_thousand = line.median(|r| count(r) as f64 * 1e3 / r.ops as f64);
             or_dash(of_thousand, three_digits)
         };
         cells.extend([
-            format!("{}{mark}{failed}", count(ops_per_s)),
             plus_minus(&line, |r| r.ops_per_s),
             to_baseline(&line),
             or_dash(line.median(|r| r.p50_us), micros),
             or_dash(line.median(|r| r.p99_us), micros),
             or_dash(line.median(|r| r.cpu_us_per_op_settled), three_digits),
-            or_dash(line.plain_cpu_ratio, |ratio| format!("{}x", three_digits(ratio))),
+            times(line.plain_cpu_ratio),
             each(|r| r.conflicts),
             each(|r| r.deadlocks),
             each(|r| r.timeouts),

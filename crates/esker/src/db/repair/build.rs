@@ -46,7 +46,7 @@ impl Repair<'_> {
         }
         self.set_blobs_aside();
         let segments = WalSegments::new(
-            Arc::clone(&self.env.fs),
+            self.env,
             self.dir,
             SegmentSettings {
                 db_id: self.survey.database_id as u64,
