@@ -92,6 +92,9 @@ typedef struct esker_import_options esker_import_options;
 // Tables to ingest, for one or several families.
 typedef struct esker_ingestion esker_ingestion;
 
+// Ends waits for locks of a transaction, from any thread: for a program whose user has given a query up.
+typedef struct esker_interrupter esker_interrupter;
+
 // A cursor over the rows of a column family as they were when it was made. Not positioned at first. For one thread at a time.
 //
 // It keeps the files alive that it reads. It may outlive its database's handle, and its transaction; it can then be moved over what it
@@ -144,8 +147,8 @@ typedef struct esker_tables esker_tables;
 // a time. Families that are given to it must be of its database.
 //
 // A call that fails has changed nothing: what it has locked it gives back, and the transaction goes on. After `ESKER_TIMED_OUT` and
-// `ESKER_LOCK_LIMIT` the call may be tried again; after `ESKER_DEADLOCK` others wait for locks of this one, so roll back, to a save
-// point at least; after `ESKER_CONFLICT` roll back and run it again.
+// `ESKER_LOCK_LIMIT` the call may be tried again, after `ESKER_INTERRUPTED` too, if that was not meant for good; after `ESKER_DEADLOCK`
+// others wait for locks of this one, so roll back, to a save point at least; after `ESKER_CONFLICT` roll back and run it again.
 typedef struct esker_transaction esker_transaction;
 
 // Settings of a transaction, used again and again. Where a call takes some, null means the defaults.
@@ -1150,6 +1153,12 @@ typedef struct {
 // A kind that this version of the header has no name for.
 #define ESKER_OTHER 16
 
+// The transaction writes more than one may: commit and go on in another one, or raise the limit.
+#define ESKER_WRITE_LIMIT 17
+
+// Somebody has interrupted the wait for a lock: roll back, or try again.
+#define ESKER_INTERRUPTED 18
+
 // It stays.
 #define ESKER_KEEP 0
 
@@ -1879,6 +1888,14 @@ esker_error *esker_iterator_create_many(const esker_db *db,
 // Frees an iterator.
 void esker_iterator_free(esker_iterator *iterator);
 
+// Narrows what it may give to the keys from `lower` on, up to `upper` without it (data is null: as its options say). Bounds of the
+// options stay in force beside these, which replace those of an earlier call. It stands on no row afterwards. Much cheaper than
+// another iterator.
+ESKER_MUST_USE
+esker_error *esker_iterator_set_bounds(esker_iterator *iterator,
+                                       esker_slice lower,
+                                       esker_slice upper);
+
 // Moves to the first row within the bounds. `row` (may be null) is set to it, or to a null key if there is none; the bytes stay until the
 // iterator is moved or freed. After an error it stands on no row and may be positioned again. All of the following do the same.
 // Errors: `ESKER_IO`, `ESKER_CORRUPTION`, `ESKER_CLOSED`.
@@ -2438,12 +2455,30 @@ esker_error *esker_transaction_set_snapshot(esker_transaction *transaction);
 // Gives the snapshot up. Under `ESKER_REPEATABLE_READ` the next operation takes another one.
 ESKER_MUST_USE esker_error *esker_transaction_clear_snapshot(esker_transaction *transaction);
 
+// What ends waits for locks of this object's transactions, all that it becomes included: to be freed, before or after it. Each call
+// gives a handle to the same one. Null for null.
+esker_interrupter *esker_transaction_interrupter(esker_transaction *transaction);
+
+// Refuses the lock that the transaction waits for, and each that it would have to wait for, with `ESKER_INTERRUPTED`, until
+// `esker_interrupter_clear`. Locks that are free are granted all the same. From any thread.
+void esker_interrupter_request(const esker_interrupter *interrupter);
+
+// Lets waits go on as if nobody had asked.
+void esker_interrupter_clear(const esker_interrupter *interrupter);
+
+// Whether waits are refused.
+bool esker_interrupter_is_requested(const esker_interrupter *interrupter);
+
+// Frees a handle to an interrupter.
+void esker_interrupter_free(esker_interrupter *interrupter);
+
 // Changes how long it waits for a lock, in microseconds, as `esker_transaction_options_set_lock_timeout_us`.
 ESKER_MUST_USE
 esker_error *esker_transaction_set_lock_timeout_us(esker_transaction *transaction,
                                                    uint64_t microseconds);
 
-// Sets `key` to `value`, under an exclusive lock. Errors: `ESKER_TIMED_OUT`, `ESKER_DEADLOCK` and `ESKER_LOCK_LIMIT` of the lock;
+// Sets `key` to `value`, under an exclusive lock. Errors: `ESKER_TIMED_OUT`, `ESKER_DEADLOCK`, `ESKER_LOCK_LIMIT` and
+// `ESKER_INTERRUPTED` of the lock; `ESKER_WRITE_LIMIT` past `max_write_set_bytes`;
 // `ESKER_CONFLICT` if there is a snapshot and the key was written since; `ESKER_INVALID_ARGUMENT` past a limit, and if it has ended.
 ESKER_MUST_USE
 esker_error *esker_transaction_put(esker_transaction *transaction,
@@ -2522,12 +2557,14 @@ esker_error *esker_transaction_get(esker_transaction *transaction,
                                    esker_value *value,
                                    esker_slice *slice);
 
-// The values of `count` keys, own writes included, all of one moment, as `esker_db_multi_get` gives them.
+// The values of `count` keys, own writes included, all of one moment, as `esker_db_multi_get` gives them. Options: as for
+// `esker_transaction_get`.
 ESKER_MUST_USE
 esker_error *esker_transaction_multi_get(esker_transaction *transaction,
                                          const esker_family *family,
                                          const esker_slice *keys,
                                          size_t count,
+                                         const esker_read_options *options,
                                          esker_values *values);
 
 // The value of `key`, which nobody else can write until this transaction ends, nor lock, if the mode is exclusive. So it is the newest

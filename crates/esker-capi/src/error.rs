@@ -47,6 +47,10 @@ pub const ESKER_CLOSED: esker_error_kind = 14;
 pub const ESKER_BUG: esker_error_kind = 15;
 /// A kind that this version of the header has no name for.
 pub const ESKER_OTHER: esker_error_kind = 16;
+/// The transaction writes more than one may: commit and go on in another one, or raise the limit.
+pub const ESKER_WRITE_LIMIT: esker_error_kind = 17;
+/// Somebody has interrupted the wait for a lock: roll back, or try again.
+pub const ESKER_INTERRUPTED: esker_error_kind = 18;
 
 fn number(kind: ErrorKind) -> esker_error_kind {
     match kind {
@@ -63,6 +67,8 @@ fn number(kind: ErrorKind) -> esker_error_kind {
         ErrorKind::Deadlock => ESKER_DEADLOCK,
         ErrorKind::TimedOut => ESKER_TIMED_OUT,
         ErrorKind::LockLimit => ESKER_LOCK_LIMIT,
+        ErrorKind::WriteLimit => ESKER_WRITE_LIMIT,
+        ErrorKind::Interrupted => ESKER_INTERRUPTED,
         ErrorKind::Closed => ESKER_CLOSED,
         ErrorKind::Bug => ESKER_BUG,
         _ => ESKER_OTHER,

@@ -144,6 +144,25 @@ pub extern "C" fn esker_iterator_free(iterator: Option<Box<esker_iterator>>) {
     release(iterator);
 }
 
+/// Narrows what it may give to the keys from `lower` on, up to `upper` without it (data is null: as its options say). Bounds of the
+/// options stay in force beside these, which replace those of an earlier call. It stands on no row afterwards. Much cheaper than
+/// another iterator.
+#[must_use]
+#[unsafe(no_mangle)]
+pub extern "C" fn esker_iterator_set_bounds(
+    iterator: Option<&mut esker_iterator>,
+    lower: esker_slice<'_>,
+    upper: esker_slice<'_>,
+) -> Option<Box<esker_error>> {
+    answer(|| {
+        let (lower, upper) = (lower.get_optional()?, upper.get_optional()?);
+        given(iterator, "the iterator")?.cursor.change(|cursor| {
+            either!(cursor, iter => iter.set_bounds(lower, upper));
+            Ok(())
+        })
+    })
+}
+
 /// Moves to the first row within the bounds. `row` (may be null) is set to it, or to a null key if there is none; the bytes stay until the
 /// iterator is moved or freed. After an error it stands on no row and may be positioned again. All of the following do the same.
 /// Errors: `ESKER_IO`, `ESKER_CORRUPTION`, `ESKER_CLOSED`.

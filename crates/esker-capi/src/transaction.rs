@@ -4,7 +4,7 @@ use std::ffi::c_void;
 use std::mem::MaybeUninit;
 
 use esker::{Error, Result};
-use esker_txn::{Isolation, Transaction, TransactionOptions};
+use esker_txn::{Interrupter, Isolation, Transaction, TransactionOptions};
 
 use crate::batch::{esker_visit_mutation, visit_all};
 use crate::boundary::{Guarded, answer, given, made, put, release};
@@ -21,12 +21,15 @@ use crate::transaction_options::{
 /// a time. Families that are given to it must be of its database.
 ///
 /// A call that fails has changed nothing: what it has locked it gives back, and the transaction goes on. After `ESKER_TIMED_OUT` and
-/// `ESKER_LOCK_LIMIT` the call may be tried again; after `ESKER_DEADLOCK` others wait for locks of this one, so roll back, to a save
-/// point at least; after `ESKER_CONFLICT` roll back and run it again.
+/// `ESKER_LOCK_LIMIT` the call may be tried again, after `ESKER_INTERRUPTED` too, if that was not meant for good; after `ESKER_DEADLOCK`
+/// others wait for locks of this one, so roll back, to a save point at least; after `ESKER_CONFLICT` roll back and run it again.
 pub struct esker_transaction {
     pub inner: Guarded<Transaction>,
     pub default: esker::ColumnFamily,
 }
+
+/// Ends waits for locks of a transaction, from any thread: for a program whose user has given a query up.
+pub struct esker_interrupter(pub Interrupter);
 
 impl esker_transaction {
     /// Does something with it.
@@ -274,6 +277,52 @@ pub extern "C" fn esker_transaction_clear_snapshot(
             Ok(())
         })
     })
+}
+
+/// What ends waits for locks of this object's transactions, all that it becomes included: to be freed, before or after it. Each call
+/// gives a handle to the same one. Null for null.
+#[unsafe(no_mangle)]
+pub extern "C" fn esker_transaction_interrupter(
+    transaction: Option<&mut esker_transaction>,
+) -> Option<Box<esker_interrupter>> {
+    let mut interrupter = None;
+    let asked = answer(|| {
+        interrupter = Some(esker_transaction::change(transaction, |transaction, _| {
+            Ok(transaction.interrupter())
+        })?);
+        Ok(())
+    });
+    drop(asked);
+    interrupter.map(|interrupter| Box::new(esker_interrupter(interrupter)))
+}
+
+/// Refuses the lock that the transaction waits for, and each that it would have to wait for, with `ESKER_INTERRUPTED`, until
+/// `esker_interrupter_clear`. Locks that are free are granted all the same. From any thread.
+#[unsafe(no_mangle)]
+pub extern "C" fn esker_interrupter_request(interrupter: Option<&esker_interrupter>) {
+    if let Some(interrupter) = interrupter {
+        interrupter.0.request();
+    }
+}
+
+/// Lets waits go on as if nobody had asked.
+#[unsafe(no_mangle)]
+pub extern "C" fn esker_interrupter_clear(interrupter: Option<&esker_interrupter>) {
+    if let Some(interrupter) = interrupter {
+        interrupter.0.clear();
+    }
+}
+
+/// Whether waits are refused.
+#[unsafe(no_mangle)]
+pub extern "C" fn esker_interrupter_is_requested(interrupter: Option<&esker_interrupter>) -> bool {
+    interrupter.is_some_and(|interrupter| interrupter.0.is_requested())
+}
+
+/// Frees a handle to an interrupter.
+#[unsafe(no_mangle)]
+pub extern "C" fn esker_interrupter_free(interrupter: Option<Box<esker_interrupter>>) {
+    release(interrupter);
 }
 
 /// Changes how long it waits for a lock, in microseconds, as `esker_transaction_options_set_lock_timeout_us`.

@@ -38,7 +38,8 @@ pub extern "C" fn esker_transaction_get<'a>(
     })
 }
 
-/// The values of `count` keys, own writes included, all of one moment, as `esker_db_multi_get` gives them.
+/// The values of `count` keys, own writes included, all of one moment, as `esker_db_multi_get` gives them. Options: as for
+/// `esker_transaction_get`.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_transaction_multi_get(
@@ -46,6 +47,7 @@ pub unsafe extern "C" fn esker_transaction_multi_get(
     family: Option<&esker_family>,
     keys: *const esker_slice<'_>,
     count: usize,
+    options: Option<&esker_read_options>,
     values: Option<&mut esker_values>,
 ) -> Option<Box<esker_error>> {
     answer(|| {
@@ -53,7 +55,11 @@ pub unsafe extern "C" fn esker_transaction_multi_get(
             // SAFETY: the contract.
             let keys = unsafe { slices(keys, count) }?;
             esker_transaction::change(transaction, |transaction, default| {
-                transaction.multi_get(family.map_or(default, |family| &family.0), &keys)
+                let family = family.map_or(default, |family| &family.0);
+                match options {
+                    None => transaction.multi_get(family, &keys),
+                    Some(options) => transaction.multi_get_with(family, &keys, &options.0),
+                }
             })
         })
     })

@@ -13,7 +13,8 @@ fn of<'a>(family: Option<&'a esker_family>, default: &'a ColumnFamily) -> &'a Co
     family.map_or(default, |family| &family.0)
 }
 
-/// Sets `key` to `value`, under an exclusive lock. Errors: `ESKER_TIMED_OUT`, `ESKER_DEADLOCK` and `ESKER_LOCK_LIMIT` of the lock;
+/// Sets `key` to `value`, under an exclusive lock. Errors: `ESKER_TIMED_OUT`, `ESKER_DEADLOCK`, `ESKER_LOCK_LIMIT` and
+/// `ESKER_INTERRUPTED` of the lock; `ESKER_WRITE_LIMIT` past `max_write_set_bytes`;
 /// `ESKER_CONFLICT` if there is a snapshot and the key was written since; `ESKER_INVALID_ARGUMENT` past a limit, and if it has ended.
 #[must_use]
 #[unsafe(no_mangle)]

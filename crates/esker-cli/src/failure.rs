@@ -123,6 +123,8 @@ fn kind_name(kind: ErrorKind) -> &'static str {
         ErrorKind::Deadlock => "deadlock",
         ErrorKind::TimedOut => "timed-out",
         ErrorKind::LockLimit => "lock-limit",
+        ErrorKind::WriteLimit => "write-limit",
+        ErrorKind::Interrupted => "interrupted",
         ErrorKind::Closed => "closed",
         ErrorKind::Bug => "bug",
         _ => "other",
@@ -156,6 +158,7 @@ fn advice(error: &Error) -> Option<&'static str> {
             "run the command again"
         }
         ErrorKind::LockLimit => "end other transactions, or lock less in each",
+        ErrorKind::WriteLimit => "write less in one transaction",
         ErrorKind::Bug => "this is a defect of esker: please report it with this message",
         _ => return None,
     })

@@ -67,6 +67,8 @@ fn prefix(kind: ErrorKind) -> &'static str {
         ErrorKind::Deadlock => "Resource busy: Deadlock: ",
         ErrorKind::TimedOut => "Operation timed out: Timeout waiting to lock key: ",
         ErrorKind::LockLimit => "Resource busy: Failed to acquire lock due to max_num_locks limit: ",
+        ErrorKind::WriteLimit => "Operation aborted: Memory limit reached: ",
+        ErrorKind::Interrupted => "Operation aborted: ",
         ErrorKind::Closed => "Shutdown in progress: ",
         ErrorKind::Bug => "Aborted: ",
         _ => "IO error: ",
@@ -90,6 +92,8 @@ mod tests {
             (ErrorKind::Deadlock, "Resource busy: "),
             (ErrorKind::TimedOut, "Operation timed out: "),
             (ErrorKind::LockLimit, "Resource busy: "),
+            (ErrorKind::WriteLimit, "Operation aborted: Memory limit reached: "),
+            (ErrorKind::Interrupted, "Operation aborted: "),
         ] {
             let text = Status::from(Error::new(kind, "what happened")).to_string();
             assert!(text.starts_with(begins), "{text}");

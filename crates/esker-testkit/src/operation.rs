@@ -71,6 +71,7 @@ pub enum Move {
     Next(usize),
     Prev(usize),
     Refresh,
+    Narrow(Option<usize>, Option<usize>),
 }
 
 /// One step.
@@ -283,13 +284,14 @@ pub fn random(rng: &mut Rng, scope: Scope) -> Operation {
         },
         75..88 => Operation::MoveIterator {
             iterator: rng.below(8),
-            to: match rng.below(12) {
+            to: match rng.below(13) {
                 0 => Move::First,
                 1 => Move::Last,
                 2 | 3 => Move::Seek(rng.below(KEYS)),
                 4 | 5 => Move::SeekForPrev(rng.below(KEYS)),
                 6..9 => Move::Next(1 + rng.below(20)),
                 9..11 => Move::Prev(1 + rng.below(20)),
+                11 => Move::Narrow(maybe(rng, 2), maybe(rng, 2)),
                 _ => Move::Refresh,
             },
         },

@@ -1,5 +1,7 @@
 //! The model of an iterator: a position in a sorted list.
 
+use std::ops::Range;
+
 use esker::PrefixExtractor;
 
 use crate::oracle::{Family, Order, Rows};
@@ -21,6 +23,8 @@ pub struct Scan {
     order: Order,
     limits: Limits,
     rows: Rows,
+    /// Which of the rows it may give.
+    inside: Range<usize>,
     at: Option<usize>,
     prefix: Option<Vec<u8>>,
 }
@@ -39,9 +43,11 @@ impl Scan {
                     .as_ref()
                     .is_none_or(|upper| order.compare(key, upper).is_lt())
         };
+        let rows: Rows = family.rows().into_iter().filter(|(key, _)| inside(key)).collect();
         Self {
             order,
-            rows: family.rows().into_iter().filter(|(key, _)| inside(key)).collect(),
+            inside: 0..rows.len(),
+            rows,
             limits,
             at: None,
             prefix: None,
@@ -59,7 +65,7 @@ impl Scan {
             (Some(prefix), Some(extractor)) => extractor.prefix(key) == Some(prefix),
             _ => true,
         };
-        self.at = at.filter(|&at| self.rows.get(at).is_some_and(|(key, _)| fits(key)));
+        self.at = at.filter(|at| self.inside.contains(at) && fits(&self.rows[*at].0));
     }
 
     fn keep_prefix_of(&mut self, key: Option<Vec<u8>>) {
@@ -67,27 +73,38 @@ impl Scan {
         self.prefix = key.and_then(|key| Some(extractor?.prefix(&key)?.to_vec()));
     }
 
+    /// How many rows come before `key`.
+    fn before(&self, key: &[u8]) -> usize {
+        self.rows
+            .partition_point(|(row, _)| self.order.compare(row, key).is_lt())
+    }
+
+    /// Narrows it within its limits; it stands on no row then.
+    pub fn set_bounds(&mut self, lower: Option<&[u8]>, upper: Option<&[u8]>) {
+        let start = lower.map_or(0, |lower| self.before(lower));
+        let end = upper.map_or(self.rows.len(), |upper| self.before(upper));
+        self.inside = start..end;
+        self.at = None;
+    }
+
     /// To the first row.
     pub fn seek_to_first(&mut self) {
         self.prefix = None;
-        self.stand(Some(0));
+        self.stand(Some(self.inside.start));
         self.keep_prefix_of(self.row().map(|(key, _)| key.to_vec()));
     }
 
     /// To the last row.
     pub fn seek_to_last(&mut self) {
         self.prefix = None;
-        self.stand(self.rows.len().checked_sub(1));
+        self.stand(self.inside.end.checked_sub(1));
         self.keep_prefix_of(self.row().map(|(key, _)| key.to_vec()));
     }
 
     /// To the first row at or behind `key`.
     pub fn seek(&mut self, key: &[u8]) {
         self.keep_prefix_of(Some(key.to_vec()));
-        let at = self
-            .rows
-            .partition_point(|(row, _)| self.order.compare(row, key).is_lt());
-        self.stand(Some(at));
+        self.stand(Some(self.before(key).max(self.inside.start)));
     }
 
     /// To the last row at or before `key`.
@@ -96,7 +113,7 @@ impl Scan {
         let at = self
             .rows
             .partition_point(|(row, _)| self.order.compare(row, key).is_le());
-        self.stand(at.checked_sub(1));
+        self.stand(at.min(self.inside.end).checked_sub(1));
     }
 
     /// One row on; nothing while not valid.

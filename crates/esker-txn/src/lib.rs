@@ -47,7 +47,7 @@ mod tests;
 pub mod transaction;
 pub mod write_set;
 
-pub use lock::{LockMode, LockSettings, TransactionId};
+pub use lock::{Interrupter, LockMode, LockSettings, TransactionId};
 pub use names::PreparedTransaction;
 pub use optimistic::OptimisticDb;
 pub use options::{Isolation, SnapshotTime, TransactionOptions, TransactionSettings};

@@ -40,6 +40,10 @@ pub enum ErrorKind {
     TimedOut,
     /// There are as many locks as may be: end transactions, lock less in each, or raise the limit.
     LockLimit,
+    /// The transaction writes more than one may: commit and go on in another one, or raise the limit.
+    WriteLimit,
+    /// Somebody has interrupted the wait for a lock: roll back, or try again.
+    Interrupted,
     /// The database handle was closed.
     Closed,
     /// A defect in the engine: report it.
@@ -246,6 +250,8 @@ mod tests {
             Io,
             NoSpace,
             ReadOnly,
+            WriteLimit,
+            Interrupted,
             Closed,
             Bug,
         ] {

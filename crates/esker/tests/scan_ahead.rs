@@ -162,6 +162,7 @@ enum Move {
     SeekForPrev(u32),
     First,
     Last,
+    Narrow(Option<u32>, Option<u32>),
 }
 
 fn moves() -> impl Strategy<Value = Vec<Move>> {
@@ -173,52 +174,69 @@ fn moves() -> impl Strategy<Value = Vec<Move>> {
         1 => (0..2_100_u32).prop_map(Move::SeekForPrev),
         1 => Just(Move::First),
         1 => Just(Move::Last),
+        1 => (prop::option::of(0..2_100_u32), prop::option::of(0..2_100_u32))
+            .prop_map(|(lower, upper)| Move::Narrow(lower, upper)),
     ];
     prop::collection::vec(one, 1..25)
 }
 
 fn walk(db: &Db, rows: &Rows, moves: &[Move], options: ReadOptions) {
-    let keys: Vec<&Vec<u8>> = rows.keys().collect();
+    let (lower, upper) = (options.lower_bound.clone(), options.upper_bound.clone());
+    let all: Vec<_> = rows
+        .iter()
+        .filter(|(k, _)| lower.as_ref().is_none_or(|lower| *k >= lower))
+        .filter(|(k, _)| upper.as_ref().is_none_or(|upper| *k < upper))
+        .collect();
+    let mut shown = all.clone();
     let mut iter = db.iter(options).unwrap();
     let mut at: Option<usize> = None;
-    let check = |iter: &Iter, at: Option<usize>| {
-        let expected = at.and_then(|at| rows.get_key_value(keys[at]));
-        assert_eq!(row(iter), expected.map(as_slices));
+    let check = |iter: &Iter, shown: &[(&Vec<u8>, &Vec<u8>)], at: Option<usize>| {
+        assert_eq!(row(iter), at.map(|at| as_slices(shown[at])));
     };
     for one in moves {
         match *one {
             Move::Next(steps) => {
                 for _ in 0..steps {
                     iter.next().unwrap();
-                    at = at.map(|at| at + 1).filter(|&at| at < keys.len());
-                    check(&iter, at);
+                    at = at.map(|at| at + 1).filter(|&at| at < shown.len());
+                    check(&iter, &shown, at);
                 }
             }
             Move::Prev(steps) => {
                 for _ in 0..steps {
                     iter.prev().unwrap();
                     at = at.and_then(|at| at.checked_sub(1));
-                    check(&iter, at);
+                    check(&iter, &shown, at);
                 }
             }
             Move::Seek(i) => {
                 iter.seek(&key(i)).unwrap();
-                at = Some(keys.partition_point(|k| **k < key(i))).filter(|&at| at < keys.len());
+                at = Some(shown.partition_point(|(k, _)| **k < key(i))).filter(|&at| at < shown.len());
             }
             Move::SeekForPrev(i) => {
                 iter.seek_for_prev(&key(i)).unwrap();
-                at = keys.partition_point(|k| **k <= key(i)).checked_sub(1);
+                at = shown.partition_point(|(k, _)| **k <= key(i)).checked_sub(1);
             }
             Move::First => {
                 iter.seek_to_first().unwrap();
-                at = Some(0);
+                at = (!shown.is_empty()).then_some(0);
             }
             Move::Last => {
                 iter.seek_to_last().unwrap();
-                at = keys.len().checked_sub(1);
+                at = shown.len().checked_sub(1);
+            }
+            Move::Narrow(lower, upper) => {
+                let (lower, upper) = (lower.map(key), upper.map(key));
+                iter.set_bounds(lower.as_deref(), upper.as_deref());
+                shown.clone_from(&all);
+                shown.retain(|(k, _)| {
+                    lower.as_ref().is_none_or(|lower| *k >= lower)
+                        && upper.as_ref().is_none_or(|upper| *k < upper)
+                });
+                at = None;
             }
         }
-        check(&iter, at);
+        check(&iter, &shown, at);
     }
 }
 
@@ -231,9 +249,11 @@ fn any_walk_shows_what_the_database_holds() {
     });
     runner
         .run(
-            &(moves(), any::<bool>(), any::<bool>()),
-            |(moves, told, cached)| {
+            &(moves(), any::<bool>(), any::<bool>(), any::<bool>()),
+            |(moves, told, cached, bounded)| {
                 let options = ReadOptions {
+                    lower_bound: bounded.then(|| key(200)),
+                    upper_bound: bounded.then(|| key(1_900)),
                     readahead_bytes: if told { 100_000 } else { 0 },
                     fill_cache: cached,
                     ..ReadOptions::default()
@@ -292,6 +312,39 @@ fn nothing_is_read_ahead_past_a_bound() {
         let (_, reads) = reads_of(&db, &faults, bounded, options);
         assert!(reads <= bounded as u64 + 10, "{reads} reads of {bounded} rows");
     }
+}
+
+/// It read as far as the bound that it was opened with.
+#[test]
+fn nothing_is_read_ahead_past_a_bound_that_was_set_later() {
+    let (db, faults, rows) = plain(20_000, 6);
+    reads_of(&db, &faults, rows.len(), not_cached());
+    let mut iter = db
+        .iter(ReadOptions {
+            readahead_bytes: 1 << 20,
+            ..not_cached()
+        })
+        .unwrap();
+    for from in [0, 3_000, 9_000] {
+        for len in [5, 40, 100] {
+            let keys: Vec<_> = rows.keys().skip(from).take(len + 1).collect();
+            iter.set_bounds(Some(keys[0]), Some(keys[len]));
+            let before = faults.calls(Op::Read);
+            iter.seek_to_first().unwrap();
+            check_forward(&mut iter, rows.range(keys[0].clone()..keys[len].clone()));
+            iter.seek_to_last().unwrap();
+            for expected in rows.range(keys[0].clone()..keys[len].clone()).rev() {
+                assert_eq!(row(&iter).unwrap(), as_slices(expected));
+                iter.prev().unwrap();
+            }
+            assert!(!iter.valid());
+            let reads = faults.calls(Op::Read) - before;
+            assert!(reads <= 2 * len as u64 + 20, "{reads} reads of twice {len} rows");
+        }
+    }
+    iter.set_bounds(None, None);
+    iter.seek_to_first().unwrap();
+    check_forward(&mut iter, rows.iter());
 }
 
 #[test]

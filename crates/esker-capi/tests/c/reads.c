@@ -107,6 +107,10 @@ void test_reads(void) {
   CHECK(is(row.key, "a2"));
   OK(esker_iterator_seek_for_prev(iterator, row.key, &row));
   CHECK(is(row.key, "a2"));
+  /* Narrowed, and back. */
+  OK(esker_iterator_set_bounds(iterator, bytes("a2"), bytes("b2")));
+  all_rows(iterator, "a2=2 b1=1 ");
+  OK(esker_iterator_set_bounds(iterator, none(), none()));
   OK(esker_iterator_seek(iterator, bytes("d"), &row));
   CHECK(is(row.key, NULL) && is(esker_iterator_row(iterator).key, NULL));
   esker_iterator_free(iterator);

@@ -136,6 +136,10 @@ static void both_kinds(bool optimistic) {
   OK(esker_iterator_seek_to_last(iterator, &row));
   OK(esker_iterator_seek_to_first(iterator, &row));
   FAILS(ESKER_INVALID_ARGUMENT, "transaction", esker_iterator_refresh(iterator));
+  OK(esker_iterator_set_bounds(iterator, bytes("p1"), none()));
+  CHECK(is(esker_iterator_row(iterator).key, NULL));
+  OK(esker_iterator_seek_to_first(iterator, &row));
+  CHECK(is(row.key, "p1"));
   esker_iterator_free(iterator);
   OK(esker_iterator_create(db, NULL, NULL, &iterator));
   FAILS(ESKER_INVALID_ARGUMENT, "database", esker_transaction_refresh_iterator(transaction, iterator));
@@ -144,9 +148,14 @@ static void both_kinds(bool optimistic) {
   /* Several keys, and reads for update. */
   esker_values *values = esker_values_create();
   esker_slice wanted[] = {bytes("p"), bytes("q")};
-  OK(esker_transaction_multi_get(transaction, NULL, wanted, 2, values));
+  OK(esker_transaction_multi_get(transaction, NULL, wanted, 2, NULL, values));
   const esker_slice *found = esker_values_items(values, &count);
   CHECK(count == 2 && is(found[0], "2") && is(found[1], NULL));
+  esker_read_options *plain = esker_read_options_create();
+  OK(esker_transaction_multi_get(transaction, NULL, wanted, 2, plain, values));
+  found = esker_values_items(values, &count);
+  CHECK(count == 2 && is(found[0], "2") && is(found[1], NULL));
+  esker_read_options_free(plain);
   OK(esker_transaction_multi_get_for_update(transaction, NULL, wanted, 2, ESKER_SHARED, values));
   found = esker_values_items(values, &count);
   CHECK(count == 2 && is(found[0], "2") && is(found[1], NULL));
@@ -354,6 +363,31 @@ void test_locks(void) {
   CHECK(pthread_join(thread, NULL) == 0);
   OK(other.error);
   CHECK(waiting(db) == 0);
+
+  /* One that waits is interrupted from another thread. */
+  OK(esker_transaction_roll_back(first));
+  OK(esker_transaction_restart(first, NULL));
+  OK(esker_transaction_restart(second, NULL));
+  OK(esker_transaction_lock_key(second, NULL, bytes("b"), ESKER_EXCLUSIVE));
+  esker_interrupter *interrupter = esker_transaction_interrupter(first);
+  CHECK(interrupter != NULL && !esker_interrupter_is_requested(interrupter));
+  waiter given_up = {first, "b", NULL};
+  CHECK(pthread_create(&thread, NULL, wait_for, &given_up) == 0);
+  while (waiting(db) == 0) sched_yield();
+  esker_interrupter_request(interrupter);
+  CHECK(pthread_join(thread, NULL) == 0);
+  CHECK(esker_error_get_kind(given_up.error) == ESKER_INTERRUPTED && waiting(db) == 0);
+  esker_error_free(given_up.error);
+  CHECK(esker_interrupter_is_requested(interrupter));
+  esker_interrupter_clear(interrupter);
+  CHECK(!esker_interrupter_is_requested(interrupter));
+  esker_interrupter_free(interrupter);
+
+  /* One that has written as much as it may. */
+  static const uint8_t large[2 << 20];
+  esker_slice much = {large, sizeof large};
+  FAILS(ESKER_WRITE_LIMIT, "max_write_set_bytes", esker_transaction_put(first, NULL, bytes("w"), much));
+  OK(esker_transaction_roll_back(second));
   esker_value_free(value);
   /* An active one is rolled back when it is freed. */
   esker_transaction_free(first);

@@ -105,6 +105,11 @@ impl Runner {
                     check(iter, scan, "prev")?;
                 }
             }
+            Move::Narrow(lower, upper) => {
+                let (lower, upper) = (lower.map(key), upper.map(key));
+                iter.set_bounds(lower.as_deref(), upper.as_deref());
+                scan.set_bounds(lower.as_deref(), upper.as_deref());
+            }
             Move::Refresh => {
                 let state = pinned.as_ref().unwrap_or(self.oracle.state());
                 // A dropped family stays readable, as it was when it was dropped, which the model has forgotten.

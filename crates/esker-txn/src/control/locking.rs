@@ -73,7 +73,8 @@ impl Locking {
 
     /// Gives all locks away; none are left.
     pub(super) fn take(&mut self) -> Self {
-        let empty = Self::new(Arc::clone(&self.manager), self.id());
+        let mut empty = Self::new(Arc::clone(&self.manager), self.id());
+        empty.locks.take_interrupter(&mut self.locks);
         std::mem::replace(self, empty)
     }
 

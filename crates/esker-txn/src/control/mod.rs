@@ -21,7 +21,7 @@ pub(crate) use access::Access;
 pub(crate) use locking::Locking;
 use tracking::Tracking;
 
-use crate::lock::{Acquired, LockMode, TransactionId};
+use crate::lock::{Acquired, Interrupter, LockMode, TransactionId};
 use crate::options::TransactionOptions;
 use crate::write_set::WriteSet;
 
@@ -51,6 +51,15 @@ impl Control {
     pub(crate) fn set_lock_timeout(&mut self, timeout: Option<Duration>) {
         if let Self::Locking(locking) = self {
             locking.timeout = timeout;
+        }
+    }
+
+    /// What ends waits from other threads.
+    pub(crate) fn interrupter(&mut self) -> Interrupter {
+        match self {
+            Self::Locking(locking) => locking.locks.interrupter(),
+            // It never waits.
+            Self::Tracking(_) => Interrupter::default(),
         }
     }
 

@@ -46,6 +46,14 @@ pub(super) fn timed_out(request: &Request, blockers: &[Blocker], timeout: Durati
     )
 }
 
+/// Somebody has interrupted the wait.
+pub(super) fn interrupted(request: &Request) -> Error {
+    Error::new(
+        ErrorKind::Interrupted,
+        format!("the wait for a lock ({request}) was interrupted"),
+    )
+}
+
 /// The report can be had back as the error's source.
 pub(super) fn deadlock(report: &Deadlock) -> Error {
     Error::new(ErrorKind::Deadlock, "deadlock").caused_by(report.clone())

@@ -4,7 +4,7 @@ use std::ops::Range as Span;
 use std::sync::Arc;
 
 use super::target::Range;
-use super::{Acquired, TransactionId};
+use super::{Acquired, Interrupter, TransactionId};
 
 /// What a change was made to.
 #[derive(Clone)]
@@ -37,6 +37,8 @@ pub struct TransactionLocks {
     /// How many changes there were at each savepoint; never falling.
     savepoints: Vec<usize>,
     is_refused_deadlocks: bool,
+    /// If anybody has asked for one.
+    interrupter: Option<Interrupter>,
 }
 
 impl TransactionLocks {
@@ -48,6 +50,7 @@ impl TransactionLocks {
             keys: Vec::new(),
             savepoints: Vec::new(),
             is_refused_deadlocks: true,
+            interrupter: None,
         }
     }
 
@@ -64,6 +67,20 @@ impl TransactionLocks {
 
     pub(super) fn is_refused_deadlocks(&self) -> bool {
         self.is_refused_deadlocks
+    }
+
+    /// What ends waits of this transaction, and of those after it, from other threads.
+    pub fn interrupter(&mut self) -> Interrupter {
+        self.interrupter.get_or_insert_default().clone()
+    }
+
+    /// Takes the interrupter of `other`, which has none then.
+    pub(crate) fn take_interrupter(&mut self, other: &mut Self) {
+        self.interrupter = other.interrupter.take();
+    }
+
+    pub(super) fn interrupts(&self) -> Option<&Interrupter> {
+        self.interrupter.as_ref()
     }
 
     /// How many are held; an upgrade is not counted again.

@@ -249,3 +249,60 @@ fn a_time_limit_and_a_grant_that_come_together_are_told_apart() {
     let outcomes = *outcomes.lock().expect("counts");
     assert!(outcomes[0] > 0 && outcomes[1] > 0, "{outcomes:?}");
 }
+
+#[test]
+fn an_interruption_and_a_grant_that_come_together_are_told_apart() {
+    let outcomes = Arc::new(std::sync::Mutex::new([0, 0]));
+    let seen = Arc::clone(&outcomes);
+    ::loom::model(move || {
+        let model = Model::new(1);
+        let mut holder = locks(1);
+        model.lock(&mut holder, 0, Exclusive).expect("granted");
+        let mut waiting = locks(2);
+        let interrupter = waiting.interrupter();
+        let waiter = {
+            let model = Arc::clone(&model);
+            ::loom::thread::spawn(move || {
+                let acquired = model.lock(&mut waiting, 0, Exclusive);
+                match &acquired {
+                    Ok(_) => model.write(0),
+                    Err(refused) => assert_eq!(refused.kind(), ErrorKind::Interrupted),
+                }
+                model.end(waiting);
+                acquired.is_ok()
+            })
+        };
+        let killer = ::loom::thread::spawn(move || interrupter.request());
+        model.end(holder);
+        killer.join().expect("who interrupts");
+        let was_granted = waiter.join().expect("the waiter");
+        seen.lock().expect("counts")[usize::from(was_granted)] += 1;
+        model.check_empty();
+    });
+    let outcomes = *outcomes.lock().expect("counts");
+    assert!(outcomes[0] > 0 && outcomes[1] > 0, "{outcomes:?}");
+}
+
+/// The holder stays, so a wake-up that is lost leaves the waiter asleep for ever.
+#[test]
+fn an_interruption_ends_every_wait() {
+    ::loom::model(|| {
+        let model = Model::new(1);
+        let mut holder = locks(1);
+        model.lock(&mut holder, 0, Exclusive).expect("granted");
+        let mut waiting = locks(2);
+        let interrupter = waiting.interrupter();
+        let waiter = {
+            let model = Arc::clone(&model);
+            ::loom::thread::spawn(move || {
+                let refused = model.lock(&mut waiting, 0, Exclusive);
+                assert_eq!(refused.expect_err("refused").kind(), ErrorKind::Interrupted);
+                model.end(waiting);
+            })
+        };
+        interrupter.request();
+        waiter.join().expect("the waiter");
+        model.end(holder);
+        model.check_empty();
+    });
+}

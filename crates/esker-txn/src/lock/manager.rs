@@ -17,7 +17,7 @@ use super::table::{Attempt, Freed, Room};
 use super::target::{Range, Request, Target, hash_key};
 use super::view::{Shards, View, shard_of};
 use super::waits::{Seat, Waiting, Waits};
-use super::{Acquired, LockMode, TransactionId, error};
+use super::{Acquired, Interrupter, LockMode, TransactionId, error};
 
 /// The locks of all transactions of a database.
 ///
@@ -66,6 +66,7 @@ impl LockManager {
     /// [`Duration::MAX`]: without end).
     ///
     /// Fails without any change with the kinds [`TimedOut`](esker::ErrorKind::TimedOut),
+    /// [`Interrupted`](esker::ErrorKind::Interrupted),
     /// [`Deadlock`](esker::ErrorKind::Deadlock), whose source is a [`Deadlock`], and
     /// [`LockLimit`](esker::ErrorKind::LockLimit).
     pub fn acquire(
@@ -229,7 +230,13 @@ impl LockManager {
         drop(view);
         let outcome = match standing {
             Ok(Standing::Granted(acquired)) => Ok(acquired),
-            Ok(_) => self.wait(txn, &request, &seat, since, timeout),
+            Ok(_) => {
+                let interrupter = locks.interrupts();
+                interrupter.inspect(|interrupter| interrupter.watch(Some(&seat)));
+                let waited = self.wait(locks, &request, &seat, since, timeout);
+                interrupter.inspect(|interrupter| interrupter.watch(None));
+                waited
+            }
             Err(error) => Err(error),
         };
         if is_new && outcome.is_err() {
@@ -286,10 +293,10 @@ impl LockManager {
         }
     }
 
-    /// Sleeps until the request, which stands in the queue, is granted, or its time is over.
+    /// Sleeps until the request, which stands in the queue, is granted, its time is over, or it is interrupted.
     fn wait(
         &self,
-        txn: TransactionId,
+        locks: &TransactionLocks,
         request: &Request,
         seat: &Seat,
         since: Duration,
@@ -297,10 +304,14 @@ impl LockManager {
     ) -> Result<Acquired> {
         // What can't be added up never comes.
         let deadline = since.checked_add(timeout);
+        let is_interrupted = || locks.interrupts().is_some_and(Interrupter::is_requested);
         let mut granted = seat.granted.lock();
         loop {
             if let Some(acquired) = *granted {
                 return Ok(acquired);
+            }
+            if !timeout.is_zero() && is_interrupted() {
+                break;
             }
             let left = match deadline {
                 Some(_) if timeout.is_zero() => Duration::ZERO,
@@ -319,7 +330,8 @@ impl LockManager {
         if let Some(acquired) = *seat.granted.lock() {
             return Ok(acquired);
         }
-        match waits.leave(&mut view, txn) {
+        match waits.leave(&mut view, locks.id()) {
+            Some(_) if !timeout.is_zero() && is_interrupted() => Err(error::interrupted(request)),
             Some(waiting) => Err(error::timed_out(request, &waiting.blockers, timeout)),
             None => Err(Error::bug("a request that was not granted has left the queue")),
         }

@@ -43,11 +43,13 @@
 //!
 //! A wait ends with [`Clock`](esker_env::Clock)'s word, not the condition's; who moves a clock by hand calls
 //! [`LockManager::notice_time`]. A grant and a time limit that come together are told apart under the mutexes: the waiter
-//! stands in the queue still, or it was granted the lock and has it.
+//! stands in the queue still, or it was granted the lock and has it. The same holds for a wait that is interrupted
+//! (`interrupt.rs`): an [`Interrupter`] has the waiter's seat while it waits, under a mutex of its own, which is taken before the seat's.
 
 mod deadlock;
 mod error;
 mod held;
+mod interrupt;
 mod key;
 mod list;
 #[cfg(all(test, loom))]
@@ -64,6 +66,7 @@ mod waits;
 pub use deadlock::{Deadlock, DeadlockStep};
 pub use error::{range_conflict, write_conflict};
 pub use held::TransactionLocks;
+pub use interrupt::Interrupter;
 pub use list::{HeldLock, LockTarget, WaitingRequest};
 pub use manager::LockManager;
 pub use settings::LockSettings;

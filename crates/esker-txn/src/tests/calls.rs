@@ -59,7 +59,7 @@ fn what_is_too_large_is_refused_and_leaves_no_lock() {
             transaction.delete_range(&family, &[1; 90], &[2; 90]).unwrap_err(),
         ];
         for error in refused {
-            assert_eq!(error.kind(), ErrorKind::InvalidArgument);
+            assert_eq!(error.kind(), ErrorKind::WriteLimit);
             assert!(error.message().contains("max_write_set_bytes is 100"), "{error}");
         }
         assert_eq!((transaction.lock_count(), transaction.writes().len()), (1, 1));

@@ -26,7 +26,8 @@
 //! | `TimedOut`, `LockLimit` | the call may be tried again later, by the same transaction |
 //! | `Deadlock` | others wait for locks of this one: roll back, to a save point before those locks at least |
 //! | `Conflict` | its snapshot is too old for this key, and stays so: roll back and run it again. At an optimistic commit it is the only way out |
-//! | `InvalidArgument` that names `max_write_set_bytes` | the transaction is as large as it may be: commit, or roll back |
+//! | `WriteLimit` | the transaction is as large as it may be: commit, or roll back |
+//! | `Interrupted` | somebody has [interrupted](Transaction::interrupter) the wait: as its program says |
 //!
 //! A commit that fails has written nothing, and may be tried again, unless by `Conflict`. So may a `prepare`: the transaction
 //! is active as before. A prepared one whose commit or roll back fails is prepared as before. Where it is a sync that fails, the
@@ -50,7 +51,7 @@ use std::time::Duration;
 use esker::{ColumnFamily, Db, Error, ReadOptions, Result, Snapshot, WriteOptions};
 
 use crate::control::{Control, KeyRange};
-use crate::lock::{Acquired, LockMode, TransactionId};
+use crate::lock::{Acquired, Interrupter, LockMode, TransactionId};
 use crate::names::Names;
 use crate::options::{Isolation, SnapshotTime, TransactionOptions};
 use crate::running::{Entry, Running};
@@ -263,6 +264,12 @@ impl Transaction {
     /// Changes how long it waits for a lock; `None`: as the settings of the database say.
     pub fn set_lock_timeout(&mut self, timeout: Option<Duration>) {
         self.control.set_lock_timeout(timeout);
+    }
+
+    /// What ends waits for locks of this object's transactions from other threads; see there. A transaction without locks has
+    /// nothing that could be ended.
+    pub fn interrupter(&mut self) -> Interrupter {
+        self.control.interrupter()
     }
 
     fn take_snapshot(&mut self) {

@@ -105,6 +105,20 @@ impl Transaction {
         self.writes.multi_get(&self.db, family, keys, &self.reads)
     }
 
+    /// [`multi_get`](Self::multi_get) with options. A snapshot among them goes before that of the transaction.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn multi_get_with(
+        &mut self,
+        family: &ColumnFamily,
+        keys: &[&[u8]],
+        options: &ReadOptions,
+    ) -> Result<Vec<Option<PinnedValue>>> {
+        let options = self.read_options(options.clone())?;
+        self.writes.multi_get(&self.db, family, keys, &options)
+    }
+
     /// An iterator over the family as this transaction sees it now, own writes included; later ones are not, see
     /// [`refresh`](Self::refresh). Takes no lock.
     ///

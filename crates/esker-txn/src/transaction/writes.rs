@@ -10,7 +10,8 @@ impl Transaction {
     ///
     /// # Errors
     /// `TimedOut`, `Deadlock` and `LockLimit` of the lock; `Conflict` if there is a snapshot and the key was written since;
-    /// `InvalidArgument` past a limit (`max_write_set_bytes`, those of a batch), and if it is prepared or has ended. Nothing is changed then.
+    /// `Interrupted` if somebody did; `WriteLimit` past `max_write_set_bytes`; `InvalidArgument` past a limit of a batch, and if it is
+    /// prepared or has ended. Nothing is changed then.
     pub fn put(&mut self, family: &ColumnFamily, key: &[u8], value: &[u8]) -> Result<()> {
         let id = family.id();
         let mutation = Mutation::Put {

@@ -52,6 +52,9 @@ pub struct Iter {
     operator: Option<Arc<dyn MergeOperator>>,
     /// As they were given, for a refresh.
     options: ReadOptions,
+    /// The bounds that are in force.
+    lower: Option<Vec<u8>>,
+    upper: Option<Vec<u8>>,
     own: Option<Position>,
     backward: bool,
     row: Row,
@@ -90,6 +93,8 @@ impl WriteSet {
             writes: Arc::clone(&self.writes),
             family: family.clone(),
             operator: settings.merge_operator,
+            lower: options.lower_bound.clone(),
+            upper: options.upper_bound.clone(),
             options,
             own: None,
             backward: false,
@@ -143,6 +148,18 @@ impl Iter {
         }
     }
 
+    /// [`esker::Iter::set_bounds`].
+    pub fn set_bounds(&mut self, lower: Option<&[u8]>, upper: Option<&[u8]>) {
+        self.row = Row::None;
+        self.base.set_bounds(lower, upper);
+        if let Some(other) = &mut self.other {
+            other.set_bounds(lower, upper);
+        }
+        let (lower, upper) = self.options.narrowed(self.family.key_order(), lower, upper);
+        self.lower = lower.map(<[u8]>::to_vec);
+        self.upper = upper.map(<[u8]>::to_vec);
+    }
+
     /// Moves to the first row within the bounds.
     ///
     /// # Errors
@@ -168,7 +185,7 @@ impl Iter {
     pub fn seek(&mut self, key: &[u8]) -> Result<()> {
         self.start(false, Some(key));
         self.base.seek(key)?;
-        let lower = self.options.lower_bound.as_deref();
+        let lower = self.lower.as_deref();
         let order = self.family.key_order();
         let from = lower
             .filter(|lower| order.compare(key, lower).is_lt())
@@ -184,7 +201,7 @@ impl Iter {
     pub fn seek_for_prev(&mut self, key: &[u8]) -> Result<()> {
         self.start(true, Some(key));
         self.base.seek_for_prev(key)?;
-        let upper = self.options.upper_bound.as_deref();
+        let upper = self.upper.as_deref();
         let order = self.family.key_order();
         self.own = match upper.filter(|upper| order.compare(key, upper).is_ge()) {
             Some(upper) => self.own_before(upper),
@@ -225,7 +242,7 @@ impl Iter {
     fn first(&mut self) -> Result<()> {
         self.start(false, None);
         self.base.seek_to_first()?;
-        self.own = match &self.options.lower_bound {
+        self.own = match &self.lower {
             Some(lower) => self.own_from(lower),
             None => self.own_family().and_then(|own| own.keys.first()),
         };
@@ -235,7 +252,7 @@ impl Iter {
     fn last(&mut self) -> Result<()> {
         self.start(true, None);
         self.base.seek_to_last()?;
-        self.own = match &self.options.upper_bound {
+        self.own = match &self.upper {
             Some(upper) => self.own_before(upper),
             None => self.own_family().and_then(|own| own.keys.last()),
         };
@@ -420,8 +437,8 @@ impl Iter {
         let elsewhere = |prefix: &Vec<u8>| {
             self.extractor.and_then(|extractor| extractor.prefix(key)) != Some(prefix.as_slice())
         };
-        let hidden = self.options.lower_bound.as_ref().is_some_and(below)
-            || self.options.upper_bound.as_ref().is_some_and(past)
+        let hidden = self.lower.as_ref().is_some_and(below)
+            || self.upper.as_ref().is_some_and(past)
             || self.prefix.as_ref().is_some_and(elsewhere);
         (!hidden).then_some((number, key))
     }

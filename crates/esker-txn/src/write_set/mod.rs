@@ -27,7 +27,7 @@ mod writes;
 
 use std::sync::Arc;
 
-use esker::{ColumnFamily, Db, Error, Mutation, Result, WriteBatch, WriteOptions};
+use esker::{ColumnFamily, Db, Error, ErrorKind, Mutation, Result, WriteBatch, WriteOptions};
 
 pub use iterator::Iter;
 use writes::Writes;
@@ -69,7 +69,7 @@ impl WriteSet {
     /// Sets `key` to `value`. O(log n), as all of the following.
     ///
     /// # Errors
-    /// `InvalidArgument` past a limit: of the set (`max_write_set_bytes`), or of a batch. The set is as it was.
+    /// `WriteLimit` past `max_write_set_bytes`; `InvalidArgument` past a limit of a batch. The set is as it was.
     pub fn put(&mut self, family: &ColumnFamily, key: &[u8], value: &[u8]) -> Result<()> {
         let id = family.id();
         self.write(
@@ -229,9 +229,10 @@ impl WriteSet {
 }
 
 fn past_limit(bytes: usize, bytes_max: usize) -> Error {
-    Error::invalid(format!(
-        "the writes of the transaction would take {bytes} bytes; max_write_set_bytes is {bytes_max}"
-    ))
+    Error::new(
+        ErrorKind::WriteLimit,
+        format!("the writes of the transaction would take {bytes} bytes; max_write_set_bytes is {bytes_max}"),
+    )
 }
 
 #[cfg(test)]

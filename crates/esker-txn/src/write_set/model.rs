@@ -130,6 +130,7 @@ enum Move {
     SeekForPrev(usize),
     Next,
     Prev,
+    Narrow(Option<usize>, Option<usize>),
 }
 
 #[derive(Clone, Debug)]
@@ -172,6 +173,7 @@ fn moves() -> impl Strategy<Value = Vec<Move>> {
         2 => (0..KEYS).prop_map(Move::SeekForPrev),
         6 => Just(Move::Next),
         6 => Just(Move::Prev),
+        1 => (prop::option::of(0..KEYS), prop::option::of(0..KEYS)).prop_map(|(lower, upper)| Move::Narrow(lower, upper)),
     ];
     prop::collection::vec(one, 1..20)
 }
@@ -203,6 +205,9 @@ struct Open {
     iter: Iter,
     family: usize,
     options: ReadOptions,
+    /// Within the bounds of the options.
+    all: Vec<(Vec<u8>, Vec<u8>)>,
+    /// Those of `all` within the bounds that are in force.
     rows: Vec<(Vec<u8>, Vec<u8>)>,
     /// Those of `rows` that have the prefix, if there is one.
     shown: Vec<(Vec<u8>, Vec<u8>)>,
@@ -330,6 +335,7 @@ impl Model {
                     iter,
                     family: *family,
                     options,
+                    all: rows.clone(),
                     rows,
                     shown: Vec::new(),
                     at: None,
@@ -354,7 +360,7 @@ impl Model {
                         let open = &mut self.open[at];
                         open.iter.refresh(&self.db, &self.set).unwrap();
                         assert!(!open.iter.valid());
-                        (open.rows, open.at) = (rows, None);
+                        (open.all, open.rows, open.at) = (rows.clone(), rows, None);
                     }
                 }
             }
@@ -459,6 +465,20 @@ impl Open {
             Move::Prev => {
                 self.iter.prev().unwrap();
                 self.at = self.at.and_then(|at| at.checked_sub(1));
+            }
+            Move::Narrow(lower, upper) => {
+                let (lower, upper) = (lower.map(key), upper.map(key));
+                self.iter.set_bounds(lower.as_deref(), upper.as_deref());
+                self.rows.clone_from(&self.all);
+                self.rows.retain(|(key, _)| {
+                    lower
+                        .as_ref()
+                        .is_none_or(|lower| order.compare(key, lower).is_ge())
+                        && upper
+                            .as_ref()
+                            .is_none_or(|upper| order.compare(key, upper).is_lt())
+                });
+                self.at = None;
             }
         }
         self.at = self.at.filter(|at| *at < self.shown.len());

@@ -48,7 +48,7 @@ fn the_limit_is_exact_and_leaves_the_set_as_it_was() {
     bounded.put(&family, b"a", b"1").unwrap();
     bounded.put(&family, b"b", b"2").unwrap();
     let error = bounded.delete(&family, b"a").unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::InvalidArgument);
+    assert_eq!(error.kind(), ErrorKind::WriteLimit);
     assert!(error.message().contains("max_write_set_bytes is 22"), "{error}");
     assert_eq!(value(&bounded, &db, b"a").as_deref(), Some(&b"1"[..]));
     assert_eq!((bounded.len(), bounded.size_bytes()), (2, both));

@@ -108,6 +108,14 @@ impl Iter {
         Ok(())
     }
 
+    /// Narrows what it may give to the keys from `lower` on, up to `upper` without it (none: as its options say). Where the options
+    /// have bounds, these stay in force beside the new ones, which replace those of an earlier call. Not positioned afterwards; a
+    /// [`refresh`](Self::refresh) goes back to the options. Cheaper than another iterator, by all that one costs: O(length of the bounds).
+    pub fn set_bounds(&mut self, lower: Option<&[u8]>, upper: Option<&[u8]>) {
+        let (lower, upper) = self.options.narrowed(&self.family.order, lower, upper);
+        self.rows.set_bounds(lower, upper);
+    }
+
     /// Whether it stands on a row.
     #[inline]
     pub fn valid(&self) -> bool {

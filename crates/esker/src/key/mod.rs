@@ -30,6 +30,14 @@ pub const VALUE_LEN_MAX: u64 = u32::MAX as u64;
 /// Bytes of the trailer.
 pub const TRAILER_LEN: usize = 8;
 
+/// Sets a bound of user keys, in the memory of the one before.
+pub fn replace_bound(place: &mut Option<Vec<u8>>, bound: Option<&[u8]>) {
+    match (place, bound) {
+        (Some(place), Some(bound)) => bound.clone_into(place),
+        (place, bound) => *place = bound.map(<[u8]>::to_vec),
+    }
+}
+
 /// What an entry says about its key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::merging::{Cover, SourceCursor, seek_past};
 use super::prefix::{Restriction, side_of_file};
 use crate::error::{Error, Result};
-use crate::key::{Cursor, SEQUENCE_MAX, Sequence, user_key};
+use crate::key::{Cursor, SEQUENCE_MAX, Sequence, replace_bound, user_key};
 use crate::options::PrefixExtractor;
 use crate::sstable::{CursorOptions, SamePrefix, TableCursor};
 use crate::version::{FileMeta, Tables, Version};
@@ -265,6 +265,13 @@ impl SourceCursor for LevelCursor {
     fn restrict(&mut self, prefix: Option<(PrefixExtractor, &[u8])>) -> Result<()> {
         self.restriction.set(prefix);
         Ok(())
+    }
+
+    fn set_upper_bound(&mut self, upper_bound: Option<&[u8]>) {
+        replace_bound(&mut self.options.upper_bound, upper_bound);
+        if let Some(cursor) = &mut self.cursor {
+            cursor.set_upper_bound(upper_bound);
+        }
     }
 
     fn skip_covered(&mut self, cover: &Cover<'_>, backward: bool, scratch: &mut Vec<u8>) -> Result<bool> {

@@ -340,6 +340,13 @@ impl<C: SourceCursor> MergingCursor<C> {
         Ok(())
     }
 
+    /// Tells all children past which user key nothing is asked for: see [`SourceCursor::set_upper_bound`].
+    pub fn set_upper_bound(&mut self, upper_bound: Option<&[u8]>) {
+        for child in &mut self.children {
+            child.set_upper_bound(upper_bound);
+        }
+    }
+
     /// While valid: lets every child skip the covered stretch that it stands in, in the direction of travel. The cursor
     /// passes only rows that are invisible to the cover's reader. Answers whether any child moved. O(k log n) in
     /// the fragments if none does.

@@ -1,5 +1,6 @@
 //! Settings of a read.
 
+use crate::key::KeyOrder;
 use crate::snapshot::Snapshot;
 
 /// Settings of a read. Bounds are user keys.
@@ -21,6 +22,33 @@ pub struct ReadOptions {
     pub prefix_same: bool,
     /// Bytes to read ahead when scanning; 0: grows by itself. Default: 0.
     pub readahead_bytes: usize,
+}
+
+impl ReadOptions {
+    /// The bounds of an iterator that is made with these options and then narrowed: the higher lower bound, the lower upper one.
+    pub fn narrowed<'a>(
+        &'a self,
+        order: &KeyOrder,
+        lower: Option<&'a [u8]>,
+        upper: Option<&'a [u8]>,
+    ) -> (Option<&'a [u8]>, Option<&'a [u8]>) {
+        let own = (self.lower_bound.as_deref(), self.upper_bound.as_deref());
+        (
+            tighter(own.0, lower, |own, other| order.compare(own, other).is_ge()),
+            tighter(own.1, upper, |own, other| order.compare(own, other).is_le()),
+        )
+    }
+}
+
+fn tighter<'a>(
+    own: Option<&'a [u8]>,
+    other: Option<&'a [u8]>,
+    is_own: impl Fn(&[u8], &[u8]) -> bool,
+) -> Option<&'a [u8]> {
+    match (own, other) {
+        (Some(own), Some(other)) => Some(if is_own(own, other) { own } else { other }),
+        (own, other) => own.or(other),
+    }
 }
 
 impl Default for ReadOptions {

@@ -94,6 +94,13 @@ impl RowScan {
         self.cursor.invalidate();
     }
 
+    /// Changes the bounds to others, between those that the sources were chosen for. What was read ahead within the old ones is dropped;
+    /// nothing is read past the new ones. It stands on no row then.
+    pub fn set_bounds(&mut self, lower: Option<&[u8]>, upper: Option<&[u8]>) {
+        self.leave();
+        self.cursor.set_bounds(lower, upper);
+    }
+
     /// Moves to the first row.
     pub fn seek_to_first(&mut self) -> Result<()> {
         self.leave();

@@ -141,6 +141,14 @@ impl SourceCursor for AnySource {
         }
     }
 
+    fn set_upper_bound(&mut self, upper_bound: Option<&[u8]>) {
+        match self {
+            Self::Memtable(_) => {}
+            Self::Table(cursor) => cursor.set_upper_bound(upper_bound),
+            Self::Level(cursor) => cursor.set_upper_bound(upper_bound),
+        }
+    }
+
     fn skip_covered(&mut self, cover: &Cover<'_>, backward: bool, scratch: &mut Vec<u8>) -> Result<bool> {
         match self {
             Self::Level(cursor) => cursor.skip_covered(cover, backward, scratch),

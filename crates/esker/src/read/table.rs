@@ -111,4 +111,8 @@ impl SourceCursor for TableSource {
         }
         Ok(())
     }
+
+    fn set_upper_bound(&mut self, upper_bound: Option<&[u8]>) {
+        self.cursor.set_upper_bound(upper_bound);
+    }
 }

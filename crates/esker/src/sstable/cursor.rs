@@ -83,16 +83,16 @@ impl TableCursor {
     }
 
     /// Sets the user key past which nothing will be read, so that readahead stops there.
-    pub fn set_upper_bound(&mut self, upper_bound: Option<&[u8]>) -> Result<()> {
-        self.source.limit = match upper_bound {
-            None => u64::MAX,
-            Some(key) => {
-                let (mut index, target) = (self.index.fresh(), pack_trailer(SEQUENCE_MAX, ValueKind::SEEK));
-                index.seek(&self.table, key, target, &mut self.scratch)?;
-                let handle = index.handle(&self.table)?;
-                handle.and_then(|handle| handle.end()).unwrap_or(u64::MAX)
-            }
-        };
+    pub fn set_upper_bound(&mut self, upper_bound: Option<&[u8]>) {
+        self.source.set_upper_bound(upper_bound);
+    }
+
+    /// Finds the place in the file that reading ahead does not pass.
+    fn find_limit(&mut self, upper_bound: &[u8]) -> Result<()> {
+        let (mut index, target) = (self.index.fresh(), pack_trailer(SEQUENCE_MAX, ValueKind::SEEK));
+        index.seek(&self.table, upper_bound, target, &mut self.scratch)?;
+        let handle = index.handle(&self.table)?;
+        self.source.limit = handle.and_then(|handle| handle.end()).unwrap_or(u64::MAX);
         Ok(())
     }
 
@@ -110,7 +110,7 @@ impl TableCursor {
         if self.source.needs_limit()
             && let Some(key) = self.source.take_upper_bound()
         {
-            self.set_upper_bound(Some(&key))?;
+            self.find_limit(&key)?;
         }
         // A compaction's buffer can be used again only when no block holds it.
         if self.source.is_compaction() {

@@ -584,6 +584,38 @@ fn scans_read_ahead_and_stop_at_the_bound() {
         "{} past {limit}",
         cursor.window_end()
     );
+    // Another bound, and none: what was found for the one before is forgotten.
+    for number in [900, 600] {
+        let key = format!("key{number:07}").into_bytes();
+        cursor.set_upper_bound(Some(&key));
+        let from = internal_key(
+            format!("key{:07}", number - 200).as_bytes(),
+            SEQUENCE_MAX,
+            ValueKind::SEEK,
+        );
+        let stop = internal_key(&key, SEQUENCE_MAX, ValueKind::SEEK);
+        cursor.seek(&from).expect("whole");
+        while cursor.valid() && order.compare_internal(cursor.key(), &stop).is_lt() {
+            cursor.next().expect("whole");
+        }
+        let (start, limit) = (
+            table.approximate_offset(&from).expect("whole") + (16 << 10),
+            table.approximate_offset(&stop).expect("whole") + 8192,
+        );
+        let end = cursor.window_end();
+        assert!(start < end && end <= limit, "{end} not in {start}..{limit}");
+    }
+    cursor.set_upper_bound(None);
+    let from = internal_key(b"key0000600", SEQUENCE_MAX, ValueKind::SEEK);
+    cursor.seek(&from).expect("whole");
+    for _ in 0..800 {
+        cursor.next().expect("whole");
+    }
+    let key = internal_key(b"key0001500", SEQUENCE_MAX, ValueKind::SEEK);
+    assert!(
+        cursor.window_end() > table.approximate_offset(&key).expect("whole"),
+        "it reads ahead again"
+    );
 }
 
 /// Damage under a right checksum: what a defect or an attacker could write.

@@ -18,6 +18,7 @@ use super::format::BlockHandle;
 use super::options::{CursorOptions, Purpose};
 use crate::cache::zeroed;
 use crate::error::Result;
+use crate::key::replace_bound;
 
 const READAHEAD_BYTES_FIRST: usize = 16 << 10;
 const READAHEAD_BYTES_MAX: usize = 256 << 10;
@@ -66,7 +67,13 @@ impl BlockSource {
             && (self.misses >= READAHEAD_AFTER || self.options.readahead_bytes > 0 || self.is_compaction())
     }
 
-    /// The upper bound that was given with the options; given once.
+    /// Sets the user key past which nothing will be read; the limit is to be found again.
+    pub fn set_upper_bound(&mut self, upper_bound: Option<&[u8]>) {
+        replace_bound(&mut self.options.upper_bound, upper_bound);
+        self.limit = u64::MAX;
+    }
+
+    /// The upper bound that was given; given once.
     pub fn take_upper_bound(&mut self) -> Option<Vec<u8>> {
         self.options.upper_bound.take()
     }

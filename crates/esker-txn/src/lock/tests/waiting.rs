@@ -98,6 +98,41 @@ fn a_wait_ends_with_the_time_of_the_settings() {
 }
 
 #[test]
+fn a_wait_that_is_interrupted_fails_and_lets_those_behind_it_pass() {
+    let (manager, _) = manager(LockSettings::default());
+    let [mut reader, mut writer, mut late] = [1, 2, 3].map(|id| Txn::new(&manager, id));
+    let interrupter = writer.locks.interrupter();
+    reader.lock("k", Shared).unwrap();
+    std::thread::scope(|scope| {
+        let waits = until_waiting(scope, &manager, 1, || writer.lock("k", Exclusive));
+        let late = until_waiting(scope, &manager, 2, || late.lock("k", Shared));
+        interrupter.request();
+        let refused = waits.join().expect("the writer").unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::Interrupted);
+        assert!(refused.message().contains("was interrupted"), "{refused}");
+        assert_eq!(late.join().expect("the reader").unwrap(), Acquired::New);
+    });
+    assert_eq!(manager.len(), 2);
+    // It stays: what is free is granted, what is not is refused at once, and who does not wait is told why.
+    assert_eq!(writer.lock("free", Exclusive).unwrap(), Acquired::New);
+    assert_eq!(
+        writer.lock("k", Exclusive).unwrap_err().kind(),
+        ErrorKind::Interrupted
+    );
+    assert_eq!(
+        writer.try_lock("k", Exclusive).unwrap_err().kind(),
+        ErrorKind::TimedOut
+    );
+    interrupter.clear();
+    std::thread::scope(|scope| {
+        let waits = until_waiting(scope, &manager, 1, || writer.lock("k", Exclusive));
+        reader.end();
+        late.end();
+        assert_eq!(waits.join().expect("the writer").unwrap(), Acquired::New);
+    });
+}
+
+#[test]
 fn a_downgrade_lets_readers_in() {
     let (manager, _) = manager(LockSettings::default());
     let [mut writer, mut reader] = [1, 2].map(|id| Txn::new(&manager, id));

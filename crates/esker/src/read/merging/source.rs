@@ -47,6 +47,9 @@ pub trait SourceCursor: Cursor {
         Ok(())
     }
 
+    /// From now on no row at or past this user key is asked for. A source need not stop there, but reads nothing ahead beyond it.
+    fn set_upper_bound(&mut self, _upper_bound: Option<&[u8]>) {}
+
     /// While valid: if the row it stands on lies in a stretch whose tombstones are newer than all its rows, moves
     /// past the stretch, to the first row behind it or, `backward`, to the last one before it, and answers `true`.
     /// `scratch` is for the target's key. A source of several files overrides this to judge by the bound of the file

@@ -36,7 +36,7 @@ use crate::cache::SharedBytes;
 use crate::error::{Error, Result};
 use crate::key::{
     Cursor, FragmentedTombstones, KeyOrder, ParsedKey, SEQUENCE_MAX, Sequence, ValueKind,
-    append_internal_key, key_head, parse_key, user_key,
+    append_internal_key, key_head, parse_key, replace_bound, user_key,
 };
 use crate::merge::MergeOperator;
 use crate::options::PrefixExtractor;
@@ -68,6 +68,16 @@ pub struct View {
     /// Only rows are shown that have the prefix of the key that the iterator was last positioned to (for the ends:
     /// of the first row found). A key without prefix restricts nothing.
     pub prefix_same: Option<PrefixExtractor>,
+}
+
+impl View {
+    /// `key_head` of a bound, for bytewise order.
+    fn head(&self, bound: Option<&[u8]>) -> u64 {
+        match bound {
+            Some(bound) if self.order.is_bytewise() => key_head(bound),
+            _ => 0,
+        }
+    }
 }
 
 /// Remembers a user key, which may be a slice of the cursor below, as `saved`.
@@ -134,14 +144,10 @@ impl<C: SourceCursor> VisibleCursor<C> {
     /// cost of O(n log n) in their fragments.
     pub fn new(inner: MergingCursor<C>, tombstones: &[Arc<FragmentedTombstones>], view: View) -> Self {
         let tombstones = merge_tombstones(&view.order, tombstones);
-        let head = |bound: &Option<Vec<u8>>| match bound {
-            Some(bound) if view.order.is_bytewise() => key_head(bound),
-            _ => 0,
-        };
         Self {
             inner,
-            lower_head: head(&view.lower_bound),
-            upper_head: head(&view.upper_bound),
+            lower_head: view.head(view.lower_bound.as_deref()),
+            upper_head: view.head(view.upper_bound.as_deref()),
             view,
             tombstones,
             finger: 0,
@@ -196,6 +202,16 @@ impl<C: SourceCursor> VisibleCursor<C> {
     /// Leaves its row; it stands on none until it is positioned.
     pub fn invalidate(&mut self) {
         self.state = State::Invalid;
+    }
+
+    /// Changes the bounds to others, between those that the sources were chosen for. Not valid afterwards.
+    pub fn set_bounds(&mut self, lower: Option<&[u8]>, upper: Option<&[u8]>) {
+        self.invalidate();
+        self.lower_head = self.view.head(lower);
+        self.upper_head = self.view.head(upper);
+        replace_bound(&mut self.view.lower_bound, lower);
+        replace_bound(&mut self.view.upper_bound, upper);
+        self.inner.set_upper_bound(upper);
     }
 
     /// Moves to the first row.

@@ -19,6 +19,11 @@ enum Move {
     SeekForPrev(usize),
     Next,
     Prev,
+    Narrow(Option<usize>, Option<usize>),
+}
+
+fn bounds() -> impl Strategy<Value = (Option<usize>, Option<usize>)> {
+    (prop::option::of(0_usize..14), prop::option::of(0_usize..14))
 }
 
 fn moves() -> impl Strategy<Value = Vec<Move>> {
@@ -29,6 +34,7 @@ fn moves() -> impl Strategy<Value = Vec<Move>> {
         2 => (0_usize..14).prop_map(Move::SeekForPrev),
         8 => Just(Move::Next),
         8 => Just(Move::Prev),
+        1 => bounds().prop_map(|(lower, upper)| Move::Narrow(lower, upper)),
     ];
     prop::collection::vec(one, 1..60)
 }
@@ -83,7 +89,7 @@ proptest! {
         cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..5),
         moves in moves(),
         at in any::<prop::sample::Index>(),
-        bounds in (prop::option::of(0_usize..14), prop::option::of(0_usize..14)),
+        bounds in bounds(),
         prefix_same in prop::option::of(prop_oneof![
             (0_usize..9).prop_map(PrefixExtractor::Fixed),
             (0_usize..9).prop_map(PrefixExtractor::Capped),
@@ -92,22 +98,24 @@ proptest! {
         for order in orders() {
             let sequence = at.index(history.len() + 1) as Sequence;
             let bound = |bound: Option<usize>| bound.map(|bound| keys()[bound].clone());
-            let (lower_bound, upper_bound) = (bound(bounds.0), bound(bounds.1));
-            let inside = |key: &[u8]| {
-                lower_bound.as_ref().is_none_or(|lower| order.compare(key, lower).is_ge())
-                    && upper_bound.as_ref().is_none_or(|upper| order.compare(key, upper).is_lt())
+            let mut all: Vec<Row> = view(&order, &history, sequence).into_iter().collect();
+            all.sort_by(|a, b| order.compare(&a.0, &b.0));
+            let rows_within = |lower: Option<usize>, upper: Option<usize>| {
+                let (lower, upper) = (bound(lower), bound(upper));
+                let mut rows = all.clone();
+                rows.retain(|(key, _)| {
+                    lower.as_ref().is_none_or(|lower| order.compare(key, lower).is_ge())
+                        && upper.as_ref().is_none_or(|upper| order.compare(key, upper).is_lt())
+                });
+                rows
             };
-            let mut rows: Vec<Row> = view(&order, &history, sequence)
-                .into_iter()
-                .filter(|(key, _)| inside(key))
-                .collect();
-            rows.sort_by(|a, b| order.compare(&a.0, &b.0));
+            let mut rows = rows_within(bounds.0, bounds.1);
             let mut cursor = open(&order, &sources(&order, &history, &cuts), View {
                 order: order.clone(),
                 sequence,
                 merge_operator: Some(comma()),
-                lower_bound: lower_bound.clone(),
-                upper_bound: upper_bound.clone(),
+                lower_bound: bound(bounds.0),
+                upper_bound: bound(bounds.1),
                 prefix_same,
                 fetch: None,
             });
@@ -138,6 +146,11 @@ proptest! {
                         cursor.seek_for_prev(key).unwrap();
                         at = rows.partition_point(|row| order.compare(&row.0, key).is_le()).checked_sub(1);
                         prefix = prefix_of(key);
+                    }
+                    Move::Narrow(lower, upper) => {
+                        cursor.set_bounds(bound(lower).as_deref(), bound(upper).as_deref());
+                        rows = rows_within(lower, upper);
+                        at = None;
                     }
                     Move::Next => {
                         cursor.next().unwrap();
