@@ -21,6 +21,7 @@ use std::sync::atomic::Ordering;
 use super::Db;
 use super::core::Core;
 use super::jobs::new_files;
+use super::manual::RequestedFlush;
 use super::new_folder::NewFolder;
 use super::settings::record;
 use super::write::{Token, oldest_wal};
@@ -146,11 +147,9 @@ impl Core {
     fn checkpoint(&self, dir: &Path, options: &CheckpointOptions) -> Result<CheckpointSummary> {
         let mut folder = NewFolder::begin(&self.env, dir)?;
         let hold = self.wal.hold();
-        let point = {
-            // A broken segment is left by way of a flush.
-            let _requested = self.request_flush();
-            self.with_token(|token| self.pin_point(token, options))?
-        };
+        // Who holds the token may wait for a flush, and a broken segment is left by way of one.
+        let requested = self.request_flush();
+        let point = self.with_token(|token| self.pin_point(token, options, requested))?;
         for &(number, bytes) in &point.segments {
             folder.copy(&self.wal.path(number), &FileKind::Wal(number).name(), bytes)?;
         }
@@ -187,11 +186,18 @@ impl Core {
         Ok(summary)
     }
 
-    fn pin_point(&self, token: &mut Token, options: &CheckpointOptions) -> Result<Point> {
+    fn pin_point(
+        &self,
+        token: &mut Token,
+        options: &CheckpointOptions,
+        requested: RequestedFlush<'_>,
+    ) -> Result<Point> {
         self.check_open()?;
         if token.wal_broken {
             self.leave_broken_segment(token, false)?;
         }
+        // While somebody pauses background work nothing that is sealed from here on is flushed.
+        drop(requested);
         let mut point = self.point(token, false);
         let wal_bytes: u64 = point.segments.iter().map(|(_, bytes)| bytes).sum();
         if wal_bytes > options.wal_bytes_max || self.unlogged.load(Ordering::Relaxed) {
