@@ -8,19 +8,20 @@ namespace esker {
 
 int Cursor::done(esker_error *error) { return code_of(error, thd_); }
 
-int Cursor::open(THD *thd, Transaction &transaction, const Index &index) {
+int Cursor::open(THD *thd, Transaction &transaction, const Index &index, bool locks) {
   thd_ = thd;
   const size_t writes = esker_transaction_write_count(transaction.get());
   if (iterator_ != nullptr && index_ == &index && epoch_ == transaction.epoch()) {
-    if (writes == writes_) return 0;
+    if (writes == writes_) return clear_bounds();
     // What the statement has written since is to be seen, too.
     writes_ = writes;
     row_ = {};
+    is_bounded_ = false;
     return done(esker_transaction_refresh_iterator(transaction.get(), iterator_));
   }
   close();
   const esker_snapshot *snapshot;
-  if (const int code = transaction.statement_snapshot(thd, snapshot)) return code;
+  if (const int code = transaction.snapshot(thd, locks, snapshot)) return code;
   Bytes end(index.prefix());
   make_successor(end);
   esker_read_options_set_snapshot(options_, snapshot);
@@ -30,7 +31,21 @@ int Cursor::open(THD *thd, Transaction &transaction, const Index &index) {
   index_ = &index;
   epoch_ = transaction.epoch();
   writes_ = writes;
+  is_bounded_ = false;
   return 0;
+}
+
+int Cursor::set_bounds(View lower, View upper) {
+  row_ = {};
+  is_bounded_ = true;
+  return done(esker_iterator_set_bounds(iterator_, slice(lower), slice(upper)));
+}
+
+int Cursor::clear_bounds() {
+  if (!is_bounded_) return 0;
+  row_ = {};
+  is_bounded_ = false;
+  return done(esker_iterator_set_bounds(iterator_, {nullptr, 0}, {nullptr, 0}));
 }
 
 void Cursor::close() {

@@ -15,9 +15,13 @@ class Cursor {
     esker_read_options_free(options_);
   }
 
-  // Makes it show what a statement that begins to read now should see.
-  int open(THD *thd, Transaction &transaction, const Index &index);
+  // Makes it show what a statement that begins to read now should see; `locks`: it locks what it finds, and then looks again.
+  int open(THD *thd, Transaction &transaction, const Index &index, bool locks);
   void close();
+
+  // What lies outside of these keys is not looked at, from the next positioning on; until it is opened or bound anew.
+  int set_bounds(View lower, View upper);
+  int clear_bounds();
 
   // All return the server's codes; behind the end is no error, and no row.
   int seek(View key) { return done(esker_iterator_seek(iterator_, slice(key), &row_)); }
@@ -42,6 +46,7 @@ class Cursor {
   esker_row row_ = {};
   uint64_t epoch_ = 0;
   size_t writes_ = 0;
+  bool is_bounded_ = false;
 };
 
 }  // namespace esker

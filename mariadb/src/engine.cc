@@ -26,7 +26,25 @@ bool keep_larger_operand(void *, esker_slice key, const esker_slice *operands, s
   return keep_larger(nullptr, key, {nullptr, 0}, operands, count, operand);
 }
 
-bool set_all(esker_options *options, const char *settings) {
+// Settings of transactions, which are the program's and not stored with the database.
+bool is_of_transactions(const Bytes &name) {
+  for (const char *known : {"shards", "max_locks", "deadlock_depth", "deadlocks_kept", "max_write_set_bytes"}) {
+    if (name == known) return true;
+  }
+  return false;
+}
+
+bool set_of_transactions(esker_transaction_settings *transactions, const Bytes &name, const Bytes &text) {
+  char *end;
+  const ulonglong value = strtoull(text.c_str(), &end, 10);
+  if (text.empty() || *end != '\0') {
+    sql_print_error("ESKER: esker_settings: %s is not a number: %s", name.c_str(), text.c_str());
+    return true;
+  }
+  return logged(esker_transaction_settings_set(transactions, name.c_str(), value), "esker_settings");
+}
+
+bool set_all(esker_options *options, esker_transaction_settings *transactions, const char *settings) {
   Bytes text = settings == nullptr ? "" : settings;
   while (!text.empty()) {
     const size_t end = std::min(text.find(';'), text.size());
@@ -40,6 +58,10 @@ bool set_all(esker_options *options, const char *settings) {
     }
     const Bytes value = one.substr(equals + 1);
     one.resize(equals);
+    if (is_of_transactions(one)) {
+      if (set_of_transactions(transactions, one, value)) return true;
+      continue;
+    }
     if (logged(esker_options_set(options, one.c_str(), value.c_str()), "esker_settings")) return true;
   }
   return false;
@@ -50,7 +72,7 @@ bool open_with(esker_options *options, esker_transaction_settings *settings, esk
   const Bytes memory = std::to_string(startup.memory_bytes);
   const esker_merge_operator larger = {nullptr, nullptr, "esker-mariadb.larger", keep_larger, keep_larger_operand};
   if (logged(esker_options_set(options, "memory_budget_bytes", memory.c_str()), "esker_memory_size") ||
-      set_all(options, startup.settings) ||
+      set_all(options, settings, startup.settings) ||
       logged(esker_family_options_set_merge_operator(dictionary_options, &larger), "opening") ||
       logged(esker_options_set_family(options, "dictionary", dictionary_options), "opening")) {
     return true;

@@ -20,6 +20,8 @@ int code_for(esker_error_kind kind) {
     case ESKER_RETRY: return HA_ERR_LOCK_DEADLOCK;
     case ESKER_TIMED_OUT: return HA_ERR_LOCK_WAIT_TIMEOUT;
     case ESKER_LOCK_LIMIT: return HA_ERR_LOCK_TABLE_FULL;
+    case ESKER_INTERRUPTED: return HA_ERR_ABORTED_BY_USER;
+    case ESKER_WRITE_LIMIT: return kTransactionTooLarge;
     default: return kEngineError;
   }
 }
@@ -29,10 +31,8 @@ int code_for(esker_error_kind kind) {
 int code_of(esker_error *error, THD *thd) {
   if (likely(error == nullptr)) return 0;
   const int code = code_for(esker_error_get_kind(error));
-  if (code == kEngineError || code == HA_ERR_CRASHED) {
-    last_message = esker_error_message(error);
-    sql_print_error("ESKER: %s", last_message.c_str());
-  }
+  if (code == kEngineError || code == kTransactionTooLarge || code == HA_ERR_CRASHED) last_message = esker_error_message(error);
+  if (code == kEngineError || code == HA_ERR_CRASHED) sql_print_error("ESKER: %s", last_message.c_str());
   if (code == HA_ERR_LOCK_DEADLOCK && thd != nullptr) thd->mark_transaction_to_rollback(true);
   esker_error_free(error);
   return code;

@@ -43,6 +43,7 @@ class Handler final : public handler {
   void update_create_info(HA_CREATE_INFO *info) override;
   bool check_if_incompatible_data(HA_CREATE_INFO *info, uint changes) override;
   bool get_error_message(int error, String *message) override;
+  void print_error(int error, myf flag) override;
   ha_rows records_in_range(uint key, const key_range *min, const key_range *max, page_range *pages) override;
   double scan_time() override;
   double read_time(uint index, uint ranges, ha_rows rows) override;
@@ -82,6 +83,9 @@ class Handler final : public handler {
  private:
   enum LockMode : uint8_t { kNoLock, kSharedLock, kExclusiveLock };
 
+  // Where the cursor ends because a search for equal keys does, which a scan that goes on passes.
+  enum Limit : uint8_t { kNoLimit, kUpperLimit, kLowerLimit };
+
   // An entry that is none after all: the row is gone or has changed, or a pushed condition does not hold. The scan goes on.
   static constexpr int kSkipped = -1;
 
@@ -97,6 +101,9 @@ class Handler final : public handler {
   int check_entries(const esker_snapshot *snapshot, const esker_read_options *options, ha_rows &count);
 
   int begin_read(const Index &index);
+  int open_cursor(View start, View end);
+  int open_whole(bool from_start);
+  int pass_limit(uchar *buf, bool forward);
   int lock_scan(const Index &index, View start, View end);
   int step(uchar *buf, bool forward, int code);
   int show_entry(uchar *buf);
@@ -137,6 +144,9 @@ class Handler final : public handler {
   bool point_ = false;             // the last read looked a key up, and the cursor is not there
   uint duplicate_key_ = MAX_KEY;   // of the last write that found a duplicate
   Bytes search_;                   // of the last read by key
+  Bytes bound_, lower_bound_;      // where its cursor ends, forward and backward
+  Limit limit_ = kNoLimit;
+  EntryRange range_;
   Bytes last_primary_;             // of the last row that was read
   esker_value *row_value_;         // what the last row is in
   esker_value *check_value_;       // what was found by a check for duplicates

@@ -40,14 +40,25 @@ int Handler::begin_read(const Index &index) {
   if (active_ != &index) cursor_.close();
   active_ = &index;
   point_ = false;
+  limit_ = kNoLimit;
   search_.clear();
   return 0;
 }
 
-// Under SERIALIZABLE nobody else may put anything where this transaction has looked. Entries of keys that are not unique, and those with
-// nulls, are written without locks of their own: a search along such a key locks all rows of the table, which have one each.
+// Makes the cursor ready to look at the entries from `start` to `end`. Under SERIALIZABLE nobody else may put anything there from now
+// on, and what is seen is the newest there is, behind that lock.
+int Handler::open_cursor(View start, View end) {
+  if (transaction_->is_serializable() && lock_ != kNoLock) {
+    cursor_.close();
+    if (const int code = lock_scan(*active_, start, end)) return code;
+  }
+  return cursor_.open(thd(), *transaction_, *active_, lock_ != kNoLock);
+}
+
+// Entries of keys that are not unique, and those with nulls, are written without locks of their own: a search along such a key locks all
+// rows of the table, which have one each.
 int Handler::lock_scan(const Index &index, View start, View end) {
-  if (!transaction_->is_serializable() || lock_ == kNoLock) return 0;
+  if (!transaction_->is_serializable() || lock_ == kNoLock || start >= end) return 0;
   Bytes behind_rows(primary_->prefix());
   make_successor(behind_rows);
   const esker_range range = index.has_locked_entries() ? esker_range{slice(start), slice(end)}
@@ -74,7 +85,7 @@ int Handler::read_row(uchar *buf, View primary) {
   esker_error *error;
   if (lock_ == kNoLock) {
     const esker_read_options *options;
-    if (const int code = transaction_->read_options(thd(), options)) return code;
+    if (const int code = transaction_->read_options(thd(), lock_ != kNoLock, options)) return code;
     error = esker_transaction_get(transaction_->get(), rows, slice(row_key_), options, row_value_, &found);
   } else {
     error = esker_transaction_get_for_update(transaction_->get(), rows, slice(row_key_),
@@ -178,10 +189,25 @@ int Handler::seek_search(const Index &index, size_t stored_size, enum ha_rkey_fu
     default: return HA_ERR_WRONG_COMMAND;
   }
   if (is_cut) key_.resize(stored_size);
-  Bytes end(flag == HA_READ_KEY_EXACT || flag == HA_READ_PREFIX_LAST ? View(search_).substr(0, stored_size) : index.prefix());
-  make_successor(end);
-  const View start = forward || flag == HA_READ_PREFIX_LAST ? View(search_).substr(0, stored_size) : index.prefix();
-  if (const int code = lock_scan(index, start, end)) return code;
+  // Nothing is looked at behind the end that the server has named, or the last entry that can fit.
+  const View stored = View(search_).substr(0, stored_size);
+  View start = index.prefix();
+  bound_.assign(index.prefix());
+  limit_ = kNoLimit;
+  if (flag == HA_READ_KEY_EXACT || flag == HA_READ_PREFIX_LAST) {
+    bound_.assign(stored);
+    limit_ = forward ? kUpperLimit : kLowerLimit;
+    if (!forward) lower_bound_.assign(stored);
+  }
+  make_successor(bound_);
+  if (forward || limit_ != kNoLimit) start = stored;
+  if (forward && limit_ == kNoLimit && end_range != nullptr) {
+    index.make_range(range_, nullptr, end_range);
+    bound_ = range_.upper;
+  }
+  if (const int code = open_cursor(start, bound_)) return code;
+  const View lower = limit_ == kLowerLimit ? start : index.prefix();
+  if (const int code = cursor_.set_bounds(lower, bound_)) return code;
   if (const int code = forward ? cursor_.seek(key_) : cursor_.seek_back(key_)) return code;
   return adjust(index, forward, fits);
 }
@@ -198,7 +224,6 @@ int Handler::index_read_map(uchar *buf, const uchar *key, key_part_map map, enum
       (index.is_primary() || index.is_unique_key(search_))) {
     return point_read(buf, index);
   }
-  if (const int code = cursor_.open(thd(), *transaction_, index)) return code;
   if (const int code = seek_search(index, stored_size, flag)) return code;
   const bool forward = flag == HA_READ_KEY_EXACT || flag == HA_READ_KEY_OR_NEXT || flag == HA_READ_AFTER_KEY;
   int code = 0;
@@ -229,7 +254,7 @@ int Handler::point_read(uchar *buf, const Index &index) {
   if (!index.is_primary()) {
     const esker_read_options *options;
     if (lock_ != kNoLock) options = nullptr;
-    else if (const int code = transaction_->read_options(thd(), options)) return code;
+    else if (const int code = transaction_->read_options(thd(), lock_ != kNoLock, options)) return code;
     esker_slice found;
     // Whoever changes the entry locks the row as well; the row is looked at again once it is locked.
     if (const int code = fail(esker_transaction_get(transaction_->get(), rows, slice(search_), options, check_value_, &found))) {
@@ -250,12 +275,28 @@ int Handler::point_read(uchar *buf, const Index &index) {
   return is_still_at(index, search_, buf) ? 0 : HA_ERR_KEY_NOT_FOUND;
 }
 
+// Looks at the whole index from here on.
+int Handler::open_whole(bool from_start) {
+  point_ = false;
+  limit_ = kNoLimit;
+  bound_.assign(active_->prefix());
+  make_successor(bound_);
+  return open_cursor(from_start ? active_->prefix() : View(search_), bound_);
+}
+
 // A scan goes on from a key that was only looked up.
 int Handler::resume_after_point() {
-  if (!point_) return 0;
-  point_ = false;
-  if (const int code = cursor_.open(thd(), *transaction_, *active_)) return code;
+  if (const int code = open_whole(false)) return code;
   return cursor_.seek(search_);
+}
+
+// A search for equal keys has come to their end, and the scan goes on all the same.
+int Handler::pass_limit(uchar *buf, bool forward) {
+  const Bytes passed = forward ? bound_ : lower_bound_;
+  if (const int code = open_whole(true)) return code;
+  if (forward) return step(buf, true, cursor_.seek(passed));
+  const int code = cursor_.seek_back(passed);
+  return step(buf, false, code == 0 && cursor_.has_row() && cursor_.key() == View(passed) ? cursor_.prev() : code);
 }
 
 int Handler::index_next(uchar *buf) {
@@ -263,7 +304,8 @@ int Handler::index_next(uchar *buf) {
     if (const int code = resume_after_point()) return code;
     if (!cursor_.has_row() || cursor_.key() != View(search_)) return step(buf, true, 0);
   }
-  return step(buf, true, cursor_.next());
+  const int code = step(buf, true, cursor_.next());
+  return code == HA_ERR_END_OF_FILE && limit_ == kUpperLimit ? pass_limit(buf, true) : code;
 }
 
 int Handler::index_prev(uchar *buf) {
@@ -271,24 +313,21 @@ int Handler::index_prev(uchar *buf) {
     if (const int code = resume_after_point()) return code;
     if (!cursor_.has_row()) return step(buf, false, cursor_.last());
   }
-  return step(buf, false, cursor_.prev());
+  const int code = step(buf, false, cursor_.prev());
+  return code == HA_ERR_END_OF_FILE && limit_ == kLowerLimit ? pass_limit(buf, false) : code;
 }
 
 int Handler::index_first(uchar *buf) {
   point_ = false;
-  if (const int code = cursor_.open(thd(), *transaction_, *active_)) return code;
-  Bytes end(active_->prefix());
-  make_successor(end);
-  if (const int code = lock_scan(*active_, active_->prefix(), end)) return code;
+  limit_ = kNoLimit;
+  active_->make_range(range_, nullptr, inited == INDEX ? end_range : nullptr);
+  if (const int code = open_cursor(active_->prefix(), range_.upper)) return code;
+  if (const int code = cursor_.set_bounds(active_->prefix(), range_.upper)) return code;
   return step(buf, true, cursor_.first());
 }
 
 int Handler::index_last(uchar *buf) {
-  point_ = false;
-  if (const int code = cursor_.open(thd(), *transaction_, *active_)) return code;
-  Bytes end(active_->prefix());
-  make_successor(end);
-  if (const int code = lock_scan(*active_, active_->prefix(), end)) return code;
+  if (const int code = open_whole(true)) return code;
   return step(buf, false, cursor_.last());
 }
 

@@ -312,6 +312,13 @@ bool Handler::check_if_incompatible_data(HA_CREATE_INFO *info, uint changes) {
   return COMPATIBLE_DATA_YES;
 }
 
+// Too large a transaction has a code of the server's, though none of handlers.
+void Handler::print_error(int error, myf flag) {
+  if (error != kTransactionTooLarge) return handler::print_error(error, flag);
+  const Bytes text(engine_message());
+  my_printf_error(ER_TRANS_CACHE_FULL, "ESKER: %s", flag, text.c_str());
+}
+
 bool Handler::get_error_message(int error, String *message) {
   if (error != kEngineError) return false;
   const View text = engine_message();

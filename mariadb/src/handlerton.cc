@@ -26,6 +26,11 @@ int close_connection(handlerton *, THD *thd) {
   return 0;
 }
 
+// The server calls it while the connection can't end.
+void kill_query(handlerton *, THD *thd, thd_kill_levels) {
+  if (Transaction *transaction = Transaction::find(thd)) transaction->interrupt();
+}
+
 int set_save_point(handlerton *, THD *thd, void *place) {
   Transaction *transaction = Transaction::of(thd);
   return transaction == nullptr ? HA_ERR_OUT_OF_MEM : transaction->set_save_point(thd, *static_cast<uint *>(place));
@@ -138,6 +143,7 @@ void fill_transaction_calls(handlerton *hton) {
   hton->commit = commit;
   hton->rollback = roll_back;
   hton->close_connection = close_connection;
+  hton->kill_query = kill_query;
   hton->savepoint_set = set_save_point;
   hton->savepoint_rollback = roll_back_to_save_point;
   hton->savepoint_rollback_can_release_mdl = can_release_metadata_locks;

@@ -102,6 +102,35 @@ void Index::make_search(Bytes &key, size_t &stored_size, const uchar *search, ke
   if (kind_ != kUnique || is_null) stored_size = key.size();
 }
 
+void Index::make_range(EntryRange &range, const key_range *min, const key_range *max) const {
+  range.is_exact = true;
+  range.lower.assign(prefix_);
+  range.upper.assign(prefix_);
+  make_successor(range.upper);
+  range.logical_lower = range.lower;
+  range.logical_upper = range.upper;
+  size_t stored_size;
+  if (min != nullptr) {
+    make_search(range.logical_lower, stored_size, min->key, min->keypart_map);
+    const bool is_cut = stored_size < range.logical_lower.size();
+    range.lower.assign(range.logical_lower, 0, stored_size);
+    if (min->flag == HA_READ_AFTER_KEY) {
+      make_successor(range.logical_lower);
+      if (!is_cut) range.lower = range.logical_lower;
+    }
+    range.is_exact = !is_cut;
+  }
+  if (max != nullptr) {
+    make_search(range.logical_upper, stored_size, max->key, max->keypart_map);
+    const bool is_cut = stored_size < range.logical_upper.size();
+    range.upper.assign(range.logical_upper, 0, stored_size);
+    if (max->flag != HA_READ_BEFORE_KEY) make_successor(range.logical_upper);
+    if (is_cut) make_successor(range.upper);
+    else range.upper = range.logical_upper;
+    range.is_exact = range.is_exact && !is_cut;
+  }
+}
+
 bool Index::is_unique_key(View search) const {
   if (kind_ != kUnique) return false;
   search.remove_prefix(kNumberBytes);

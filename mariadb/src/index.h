@@ -20,6 +20,16 @@ namespace esker {
 
 constexpr uint kHiddenKey = MAX_KEY;
 
+// The entries from one key on, up to another without it, both as stored. Where the search named columns of a suffix that the stored
+// keys of a unique index don't have, entries at the ends lie in it by their logical keys.
+struct EntryRange {
+  Bytes lower, upper;
+  Bytes logical_lower, logical_upper;
+  bool is_exact;                     // the stored keys tell all
+
+  bool is_empty() const { return lower >= upper; }
+};
+
 class Index {
  public:
   enum Kind : uint8_t { kPrimary, kHidden, kSecondary, kUnique };
@@ -45,6 +55,8 @@ class Index {
 
   // A search key of the server for the parts in `map`. `stored_size` is where the key of a unique entry ends in it.
   void make_search(Bytes &key, size_t &stored_size, const uchar *search, key_part_map map) const;
+  // The range between two search keys of the server; either may be null.
+  void make_range(EntryRange &range, const key_range *min, const key_range *max) const;
   // Whether a search for all parts names one entry at most: a unique key without a null.
   bool is_unique_key(View search) const;
   bool is_whole_key(key_part_map map) const { return (map & whole_) == whole_; }

@@ -20,7 +20,9 @@ Transaction::Transaction()
 Transaction::~Transaction() {
   esker_transaction_free(transaction_);
   esker_transaction_options_free(options_);
+  esker_interrupter_free(interrupter_);
   esker_read_options_free(read_options_);
+  esker_snapshot_free(snapshot_);
   esker_snapshot_free(statement_snapshot_);
   esker_error_free(commit_error_);
 }
@@ -46,31 +48,34 @@ void Transaction::forget(THD *thd) {
 int Transaction::begin(THD *thd, bool snapshot_now) {
   if (active_) return 0;
   const uint isolation = static_cast<uint>(thd_tx_isolation(thd));
+  if (transaction_ == nullptr) {
+    // What lists show it as.
+    const Bytes label = std::to_string(thd_get_thread_id(thd));
+    if (const int code = code_of(esker_transaction_options_set_label(options_, label.c_str()), thd)) return code;
+  }
   read_committed_ = isolation <= ISO_READ_COMMITTED;
   serializable_ = isolation == ISO_SERIALIZABLE;
-  if (const int code = code_of(esker_transaction_options_set_isolation(
-                                   options_, read_committed_ ? ESKER_READ_COMMITTED : ESKER_REPEATABLE_READ),
-                               thd)) {
-    return code;
-  }
-  // As in InnoDB only REPEATABLE READ knows such a beginning; serializable reads are of what nobody else may change any more.
-  esker_transaction_options_set_snapshot_at_begin(options_, snapshot_now && isolation == ISO_REPEATABLE_READ);
   esker_transaction_options_set_lock_timeout_us(options_, lock_wait_timeout_us(thd));
   const int code = code_of(transaction_ == nullptr ? esker_transaction_begin(db, options_, &transaction_)
                                                    : esker_transaction_restart(transaction_, options_),
                            thd);
   if (code != 0) return code;
+  if (interrupter_ == nullptr) interrupter_ = esker_transaction_interrupter(transaction_);
   active_ = true;
   depth_ = 0;
   statement_point_ = false;
   epoch_++;
-  return 0;
+  // As in InnoDB only REPEATABLE READ knows such a beginning; serializable reads are of what nobody else may change any more.
+  return snapshot_now && isolation == ISO_REPEATABLE_READ ? take_snapshot(thd) : 0;
 }
 
 int Transaction::enter_statement(THD *thd) {
   trans_register_ha(thd, false, engine_handlerton, 0);
   if (spans_statements(thd)) trans_register_ha(thd, true, engine_handlerton, 0);
   if (const int code = begin(thd, false)) return code;
+  // An interruption of an earlier statement is over; one of this statement has told the server before it came here.
+  esker_interrupter_clear(interrupter_);
+  if (thd_killed(thd)) interrupt();
   if (!spans_statements(thd) || statement_point_) return 0;
   // The statement alone can be undone from here on.
   if (const int code = code_of(esker_transaction_set_save_point(transaction_), thd)) return code;
@@ -86,27 +91,40 @@ void Transaction::leave_statement() {
 
 void Transaction::release_snapshot() {
   if (statement_snapshot_ == nullptr) return;
+  esker_read_options_set_snapshot(read_options_, nullptr);
+  seen_ = nullptr;
   esker_snapshot_free(statement_snapshot_);
   statement_snapshot_ = nullptr;
-  esker_read_options_set_snapshot(read_options_, nullptr);
   epoch_++;
 }
 
-int Transaction::statement_snapshot(THD *thd, const esker_snapshot *&snapshot) {
-  snapshot = nullptr;
-  if (!read_committed_) return 0;
-  if (statement_snapshot_ == nullptr) {
-    if (const int code = code_of(esker_snapshot_create(db, &statement_snapshot_), thd)) return code;
-    esker_read_options_set_snapshot(read_options_, statement_snapshot_);
-  }
-  snapshot = statement_snapshot_;
+// What is locked or written from here on must not have been written by others behind it.
+int Transaction::take_snapshot(THD *thd) {
+  if (const int code = code_of(esker_transaction_set_snapshot(transaction_), thd)) return code;
+  snapshot_ = esker_transaction_snapshot(transaction_);
   return 0;
 }
 
-int Transaction::read_options(THD *thd, const esker_read_options *&options) {
-  const esker_snapshot *snapshot;
+int Transaction::snapshot(THD *thd, bool locks, const esker_snapshot *&snapshot) {
+  snapshot = nullptr;
+  if (serializable_ && locks) return 0;
+  if (snapshot_ == nullptr && !read_committed_ && !locks) {
+    if (const int code = take_snapshot(thd)) return code;
+  }
+  if (snapshot_ == nullptr && statement_snapshot_ == nullptr) {
+    if (const int code = code_of(esker_snapshot_create(db, &statement_snapshot_), thd)) return code;
+  }
+  snapshot = snapshot_ != nullptr ? snapshot_ : statement_snapshot_;
+  return 0;
+}
+
+int Transaction::read_options(THD *thd, bool locks, const esker_read_options *&options) {
+  const esker_snapshot *seen;
+  if (const int code = snapshot(thd, locks, seen)) return code;
+  if (seen != seen_) esker_read_options_set_snapshot(read_options_, seen);
+  seen_ = seen;
   options = read_options_;
-  return statement_snapshot(thd, snapshot);
+  return 0;
 }
 
 void Transaction::note_auto_increment(uint32_t index_number, uint64_t next) {
@@ -134,6 +152,9 @@ void Transaction::ended() {
   depth_ = 0;
   epoch_++;
   counters_.clear();
+  esker_snapshot_free(std::exchange(snapshot_, nullptr));
+  esker_read_options_set_snapshot(read_options_, nullptr);
+  seen_ = nullptr;
   release_snapshot();
 }
 

@@ -2,6 +2,7 @@
 // alone, named save points, counters that go with a commit.
 #pragma once
 
+#include <atomic>
 #include <vector>
 
 #include "server.h"
@@ -41,10 +42,15 @@ class Transaction {
   bool is_active() const { return active_; }
   bool is_serializable() const { return serializable_; }
   bool is_read_committed() const { return read_committed_; }
-  // The snapshot that plain reads of this statement see; null if the transaction has one for all of them.
-  int statement_snapshot(THD *thd, const esker_snapshot *&snapshot);
+  // What a read of this statement sees. Under READ COMMITTED each statement has a snapshot. From REPEATABLE READ on the first read that
+  // does not lock takes one for all that come, and nothing can be locked then that others have written since; reads that lock have
+  // one for their statement until then, as what they lock is read once more. Null for those of SERIALIZABLE: what they look at does not
+  // change any more.
+  int snapshot(THD *thd, bool locks, const esker_snapshot *&snapshot);
   // Options with that snapshot.
-  int read_options(THD *thd, const esker_read_options *&options);
+  int read_options(THD *thd, bool locks, const esker_read_options *&options);
+  // Ends its wait for a lock, as its connection was told to give its statement up. From any thread.
+  void interrupt() { esker_interrupter_request(interrupter_.load(std::memory_order_acquire)); }
   // Changes whenever an iterator of before must not be used any more.
   uint64_t epoch() const { return epoch_; }
 
@@ -58,11 +64,15 @@ class Transaction {
   void release_snapshot();
   int add_counters(THD *thd);
   int roll_back_one(THD *thd);
+  int take_snapshot(THD *thd);
 
   esker_transaction *transaction_ = nullptr;
   esker_transaction_options *options_;
+  std::atomic<esker_interrupter *> interrupter_ = nullptr;
   esker_read_options *read_options_;
+  esker_snapshot *snapshot_ = nullptr;             // of the transaction
   esker_snapshot *statement_snapshot_ = nullptr;
+  const esker_snapshot *seen_ = nullptr;           // among the read options
   esker_error *commit_error_ = nullptr;
   bool active_ = false, read_committed_ = false, serializable_ = false, committed_in_order_ = false;
   bool statement_point_ = false;      // the topmost save point is that of the statement
