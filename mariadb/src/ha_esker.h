@@ -1,5 +1,5 @@
 // The handler: a table as one statement at a time uses it. handler_table.cc opens, creates and describes, handler_check.cc checks,
-// handler_read.cc reads, handler_write.cc writes.
+// handler_read.cc reads, handler_statistics.cc counts, handler_write.cc writes.
 #pragma once
 
 #include <memory>
@@ -97,7 +97,8 @@ class Handler final : public handler {
   void follow_entry();
   int estimate_size(TableSize &size);
   void read_statistics(uint flag);
-  int sample(uint key);
+  int sample(size_t places);
+  void show_rows_per_key();
   int check_entries(const esker_snapshot *snapshot, const esker_read_options *options, ha_rows &count);
 
   int begin_read(const Index &index);

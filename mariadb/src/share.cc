@@ -17,6 +17,7 @@ void TableShare::replace_entry(TablePointer table) {
   counters_ = counters_of(entry_->indexes[0].number);
   rows_per_key_.clear();
   sized_at_ = 0;
+  sampled_rows_ = 0;
 }
 
 int TableShare::load_auto_increment() {
@@ -107,9 +108,12 @@ void TableShare::set_rows_per_key(uint key, std::vector<ulong> rows) {
   rows_per_key_[key] = std::move(rows);
 }
 
-bool TableShare::has_rows_per_key(uint key) {
+bool TableShare::takes_sample(uint64_t rows) {
+  constexpr uint64_t kRowsMin = 64;
   std::lock_guard guard(mutex_);
-  return key < rows_per_key_.size() && !rows_per_key_[key].empty();
+  if (rows < kRowsMin || (rows < 2 * sampled_rows_ && rows > sampled_rows_ / 2)) return false;
+  sampled_rows_ = rows;
+  return true;
 }
 
 bool TableShare::recall_size(TableSize &size) {

@@ -35,7 +35,8 @@ class TableShare : public Handler_share {
   // How many rows have the same first parts of an index, for each number of parts; 0 where nobody knows.
   ulong rows_per_key(uint key, uint part);
   void set_rows_per_key(uint key, std::vector<ulong> rows);
-  bool has_rows_per_key(uint key);
+  // Whether the indexes should be sampled, now that there are so many rows; if so, the caller does it.
+  bool takes_sample(uint64_t rows);
 
   // A row came or went.
   void note_change() { changes_.fetch_add(1, std::memory_order_relaxed); }
@@ -52,6 +53,7 @@ class TableShare : public Handler_share {
   TablePointer entry_;
   std::shared_ptr<Counters> counters_;
   std::vector<std::vector<ulong>> rows_per_key_;
+  uint64_t sampled_rows_ = 0;              // in the table, when they were sampled
   TableSize size_;
   ulonglong sized_at_ = 0;                 // nanoseconds; 0: not looked at yet
   uint64_t sized_changes_ = 0;             // `changes_` by then
