@@ -1,10 +1,11 @@
 // The handler: a table as one statement at a time uses it. handler_table.cc opens, creates and describes, handler_check.cc checks,
-// handler_read.cc reads, handler_statistics.cc counts, handler_write.cc writes.
+// handler_read.cc reads, handler_batch.cc reads many rows at once, handler_statistics.cc counts, handler_write.cc writes.
 #pragma once
 
 #include <memory>
 #include <vector>
 
+#include "batch.h"
 #include "cursor.h"
 #include "row.h"
 #include "share.h"
@@ -73,6 +74,15 @@ class Handler final : public handler {
   int cmp_ref(const uchar *left, const uchar *right) override;
   Item *idx_cond_push(uint key, Item *condition) override;
 
+  // handler_batch.cc
+  ha_rows multi_range_read_info_const(uint key, RANGE_SEQ_IF *sequence, void *parameter, uint ranges, uint *buffer_size,
+                                      uint *mode, Cost_estimate *cost) override;
+  ha_rows multi_range_read_info(uint key, uint ranges, uint rows, uint key_parts, uint *buffer_size, uint *mode,
+                                Cost_estimate *cost) override;
+  int multi_range_read_init(RANGE_SEQ_IF *sequence, void *parameter, uint ranges, uint mode, HANDLER_BUFFER *buffer) override;
+  int multi_range_read_next(range_id_t *range) override;
+  int multi_range_read_explain_info(uint mode, char *text, size_t size) override;
+
   // handler_write.cc
   int write_row(const uchar *buf) override;
   int update_row(const uchar *old_record, const uchar *new_record) override;
@@ -113,6 +123,11 @@ class Handler final : public handler {
   int read_row(uchar *buf, View primary);
   int show_row(uchar *buf, View primary, View row);
   int point_read(uchar *buf, const Index &index);
+  void choose_batches(uint key, bool are_points, uint *mode) const;
+  int begin_range(bool &is_point);
+  int add_to_batch(View key, View value);
+  int collect_batch();
+  int fetch_batch();
   int seek_search(const Index &index, size_t stored_size, enum ha_rkey_function flag);
   int adjust(const Index &index, bool forward, bool (*fits)(View logical, View search));
   int resume_after_point();
@@ -151,6 +166,8 @@ class Handler final : public handler {
   Bytes last_primary_;             // of the last row that was read
   esker_value *row_value_;         // what the last row is in
   esker_value *check_value_;       // what was found by a check for duplicates
+  Batch batch_;                    // of a read of many ranges
+  bool is_batched_ = false;        // or one by one
   Bytes row_key_, row_, key_, value_, old_key_, old_value_, primary_buffer_, old_primary_, logical_;
 };
 

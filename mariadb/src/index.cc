@@ -131,6 +131,12 @@ void Index::make_range(EntryRange &range, const key_range *min, const key_range 
   }
 }
 
+bool Index::is_in_range(const EntryRange &range, View key, View value) const {
+  if (range.is_exact) return true;
+  thread_local Bytes logical;
+  return logical_key(logical, key, value) && logical >= range.logical_lower && logical < range.logical_upper;
+}
+
 bool Index::is_unique_key(View search) const {
   if (kind_ != kUnique) return false;
   search.remove_prefix(kNumberBytes);

@@ -57,6 +57,8 @@ class Index {
   void make_search(Bytes &key, size_t &stored_size, const uchar *search, key_part_map map) const;
   // The range between two search keys of the server; either may be null.
   void make_range(EntryRange &range, const key_range *min, const key_range *max) const;
+  // Whether an entry between the stored ends of a range is in it.
+  bool is_in_range(const EntryRange &range, View key, View value) const;
   // Whether a search for all parts names one entry at most: a unique key without a null.
   bool is_unique_key(View search) const;
   bool is_whole_key(key_part_map map) const { return (map & whole_) == whole_; }
