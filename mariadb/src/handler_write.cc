@@ -2,6 +2,9 @@
 //
 // A row is locked by the lock on its primary key, so entries of indexes that are not unique are written without a lock and without a read.
 // Unique entries have locks of their own: whoever wants to take a key has to wait for whoever gives it up.
+//
+// The entry of a row is put once, and removed before another is put under its key: so those of indexes that are not unique go by single
+// deletes, which vanish with what they delete where the two meet.
 #include "dictionary.h"
 #include "engine.h"
 #include "errors.h"
@@ -43,7 +46,7 @@ int Handler::put_entry(View key, View value) {
 int Handler::remove_entry(const Index &index, View key) {
   return fail(index.kind() == Index::kUnique
                   ? esker_transaction_delete(transaction_->get(), rows, slice(key))
-                  : esker_transaction_delete_untracked(transaction_->get(), rows, slice(key)));
+                  : esker_transaction_single_delete_untracked(transaction_->get(), rows, slice(key)));
 }
 
 int Handler::note_auto_increment(const uchar *record) {
@@ -167,7 +170,7 @@ int Handler::update_entries(const uchar *old_record, const uchar *new_record, Vi
     index->make_entry(old_key_, old_value_, old_record, old_primary);
     index->make_entry(key_, value_, new_record, new_primary);
     if (old_key_ == key_ && old_value_ == value_) continue;
-    if (old_key_ != key_) {
+    if (old_key_ != key_ || index->kind() == Index::kSecondary) {
       if (const int code = remove_entry(*index, old_key_)) return code;
     }
     if (const int code = put_entry(key_, value_)) return code;
