@@ -2,10 +2,13 @@
 // changed in the engine together with the rows that a change of it removes.
 //
 // Records of the family `dictionary`:
-//   't' table            -> version (1 byte), flags (1 byte), and for each index its number (4 bytes), length of its name, name
+//   't' table            -> version (1 byte), flags (1 byte; 1: temporary), length of the definition's version, that version; how often columns were
+//                           added, and for each time how many there were, how many came, of each the length of its value, value; for
+//                           each index its number (4 bytes), length of its name, name
+//   'b' index number     -> nothing: it is being built, or its building was cut short
 //   'n'                  -> the largest index number that was given out (4 bytes)
 //   'a' index number     -> the next value of the auto_increment column of the table that this is the first index of (8 bytes)
-// Numbers are big-endian.
+// Numbers of so many bytes are big-endian.
 #pragma once
 
 #include <memory>
@@ -19,10 +22,22 @@ namespace esker {
 struct IndexEntry {
   uint32_t number;
   Bytes name;
+  // The sequence number of the database when it came into being; 0 for one that this server has found. Not stored: a snapshot of before,
+  // which would see nothing in it, does not outlive the server.
+  uint64_t since = 0;
+};
+
+// Columns that were added in place, behind those that rows had before.
+struct AddedColumns {
+  uint64_t columns_before;         // in rows
+  std::vector<Bytes> values;       // of each in rows of before: 1 for null, or 0 and the value as rows have it
 };
 
 struct TableEntry {
   bool is_temporary = false;
+  // What the server calls the definition that an ALTER TABLE in place has made; empty before the first one.
+  Bytes definition;
+  std::vector<AddedColumns> added;
   // In the order of the table's keys; behind them the hidden primary key, whose name is empty, if the table has none of its own.
   std::vector<IndexEntry> indexes;
 };
@@ -53,6 +68,14 @@ struct Counters {
 
 // Those of the table that this is the first index of.
 std::shared_ptr<Counters> counters_of(uint32_t index_number);
+
+// Gives numbers to the indexes that have none, and remembers that they are being built. If nothing else comes of it, what is under these
+// numbers is removed: by `end_build`, or when the server starts.
+int begin_build(TableEntry &table);
+int end_build(const std::vector<uint32_t> &numbers);
+// Makes an altered table the one of this name; `built` are the places of its new indexes. Indexes that it has not any more are
+// removed. `auto_increment`: what comes next; 0: the table has no such column.
+int alter_table(const char *name, TableEntry table, const std::vector<uint> &built, uint64_t auto_increment);
 
 // The auto_increment value that comes next; 1 if none was used.
 int read_auto_increment(uint32_t index_number, uint64_t &next);

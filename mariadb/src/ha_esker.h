@@ -1,4 +1,5 @@
-// The handler: a table as one statement at a time uses it. handler_table.cc opens, creates and describes, handler_check.cc checks,
+// The handler: a table as one statement at a time uses it. handler_table.cc opens, creates and describes, handler_alter.cc changes tables in
+// place, handler_check.cc checks,
 // handler_read.cc reads, handler_batch.cc reads many rows at once, handler_statistics.cc counts, handler_write.cc writes.
 #pragma once
 
@@ -7,6 +8,7 @@
 
 #include "batch.h"
 #include "cursor.h"
+#include "loader.h"
 #include "row.h"
 #include "share.h"
 
@@ -43,6 +45,12 @@ class Handler final : public handler {
   int optimize(THD *thd, HA_CHECK_OPT *) override;
   void update_create_info(HA_CREATE_INFO *info) override;
   bool check_if_incompatible_data(HA_CREATE_INFO *info, uint changes) override;
+
+  // handler_alter.cc
+  enum_alter_inplace_result check_if_supported_inplace_alter(TABLE *altered, Alter_inplace_info *info) override;
+  bool prepare_inplace_alter_table(TABLE *altered, Alter_inplace_info *info) override;
+  bool inplace_alter_table(TABLE *altered, Alter_inplace_info *info) override;
+  bool commit_inplace_alter_table(TABLE *altered, Alter_inplace_info *info, bool commit) override;
   bool get_error_message(int error, String *message) override;
   void print_error(int error, myf flag) override;
   ha_rows records_in_range(uint key, const key_range *min, const key_range *max, page_range *pages) override;
@@ -82,6 +90,10 @@ class Handler final : public handler {
   int multi_range_read_init(RANGE_SEQ_IF *sequence, void *parameter, uint ranges, uint mode, HANDLER_BUFFER *buffer) override;
   int multi_range_read_next(range_id_t *range) override;
   int multi_range_read_explain_info(uint mode, char *text, size_t size) override;
+
+  // handler_load.cc
+  void start_bulk_insert(ha_rows rows, uint flags) override;
+  int end_bulk_insert() override;
 
   // handler_write.cc
   int write_row(const uchar *buf) override;
@@ -132,6 +144,13 @@ class Handler final : public handler {
   int adjust(const Index &index, bool forward, bool (*fits)(View logical, View search));
   int resume_after_point();
 
+  int begin_load();
+  int find_any(esker_range range, bool &is_empty);
+  int load_row(View primary, const uchar *record);
+
+  int build_indexes(TABLE *altered, const std::vector<const Index *> &built);
+  int report_duplicate(TABLE *altered, const Index &built, View key, View value);
+
   int check_unique(const Index &index, View key);
   int lock_first_row();
   int put_row(View primary, const uchar *record);
@@ -157,6 +176,9 @@ class Handler final : public handler {
   bool begun_ = false;             // a scan of all rows has read its first one
   bool copying_ = false;           // an ALTER TABLE fills the table, which nobody else sees
   bool rows_locked_ = false;       // the statement has locked a row that it put into a table without primary key
+  bool is_bulk_ = false;           // the server will say when the last row of a bulk insert has come
+  bool wants_load_ = false;        // the next row may be the first that is loaded
+  std::unique_ptr<Loader> loader_;
   bool point_ = false;             // the last read looked a key up, and the cursor is not there
   uint duplicate_key_ = MAX_KEY;   // of the last write that found a duplicate
   Bytes search_;                   // of the last read by key

@@ -42,6 +42,8 @@ int Handler::begin_read(const Index &index) {
   point_ = false;
   limit_ = kNoLimit;
   search_.clear();
+  // The transaction reads as of a moment at which the index was not there.
+  if (index.since() > transaction_->sequence() && transaction_->sequence() != 0) return HA_ERR_TABLE_DEF_CHANGED;
   return 0;
 }
 

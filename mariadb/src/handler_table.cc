@@ -48,8 +48,8 @@ ulong Handler::index_flags(uint index, uint part, bool all_parts) const {
 int Handler::create(const char *name, TABLE *form, HA_CREATE_INFO *info) {
   TableEntry entry;
   entry.is_temporary = info->tmp_table();
-  for (uint i = 0; i < form->s->keys; i++) entry.indexes.push_back({0, Bytes(form->key_info[i].name.str)});
-  if (form->s->primary_key >= MAX_KEY) entry.indexes.push_back({0, Bytes()});
+  for (uint i = 0; i < form->s->keys; i++) entry.indexes.push_back({0, Bytes(form->key_info[i].name.str), 0});
+  if (form->s->primary_key >= MAX_KEY) entry.indexes.push_back({0, Bytes(), 0});
   if (info->data_file_name != nullptr || info->index_file_name != nullptr) {
     push_warning(ha_thd(), Sql_condition::WARN_LEVEL_WARN, WARN_OPTION_IGNORED, "ESKER has one folder: DIRECTORY is ignored");
   }
@@ -107,8 +107,10 @@ void Handler::follow_entry() {
     if (key == primary) continue;
     const Index::Kind kind = (table->key_info[key].flags & HA_NOSAME) != 0 ? Index::kUnique : Index::kSecondary;
     indexes_[key] = std::make_unique<Index>(table, key, kind, entry_->indexes[key].number, primary_.get());
+    indexes_[key]->set_since(entry_->indexes[key].since);
   }
-  row_format_ = std::make_unique<RowFormat>(table, *primary_);
+  primary_->set_since(primary < MAX_KEY ? entry_->indexes[primary].since : entry_->indexes.back().since);
+  row_format_ = std::make_unique<RowFormat>(table, *primary_, *entry_);
 }
 
 int Handler::close() {
@@ -122,7 +124,8 @@ int Handler::reset() {
   esker_value_reset(check_value_);
   active_ = nullptr;
   point_ = false;
-  copying_ = false;
+  copying_ = is_bulk_ = wants_load_ = false;
+  loader_.reset();
   return 0;
 }
 
@@ -132,6 +135,8 @@ int Handler::extra(enum ha_extra_function operation) {
     case HA_EXTRA_BEGIN_ALTER_IGNORE_COPY:
       // A temporary table may be filled inside a transaction of the client, which is not this statement's to commit.
       copying_ = !thd()->in_active_multi_stmt_transaction();
+      // Which of two rows with the same key is left out can be told only as they come.
+      wants_load_ = copying_ && operation == HA_EXTRA_BEGIN_COPY;
       break;
     case HA_EXTRA_END_COPY:
     case HA_EXTRA_ABORT_COPY: copying_ = false; break;

@@ -63,6 +63,9 @@ int Handler::write_row(const uchar *buf) {
   if (table->next_number_field != nullptr && buf == table->record[0]) {
     if (const int code = update_auto_increment()) return code;
   }
+  if (is_bulk_ && wants_load_) {
+    if (const int code = begin_load()) return code;
+  }
   primary_buffer_.clear();
   if (has_hidden_key()) {
     uint64_t number;
@@ -71,6 +74,12 @@ int Handler::write_row(const uchar *buf) {
     if (const int code = lock_first_row()) return code;
   } else {
     primary_->append_primary(primary_buffer_, buf);
+  }
+  if (loader_ != nullptr) {
+    note_auto_increment(buf);
+    return load_row(primary_buffer_, buf);
+  }
+  if (!has_hidden_key()) {
     row_key_.assign(primary_->prefix()).append(primary_buffer_);
     const int code = thd_test_options(thd(), OPTION_RELAXED_UNIQUE_CHECKS)
                          ? fail(esker_transaction_lock_key(transaction_->get(), rows, slice(row_key_), ESKER_EXCLUSIVE))

@@ -39,6 +39,9 @@ class Index {
 
   uint key_number() const { return key_number_; }
   Kind kind() const { return kind_; }
+  // The sequence number of the database when it came into being: what was read before has nothing of it.
+  uint64_t since() const { return since_; }
+  void set_since(uint64_t since) { since_ = since; }
   bool is_primary() const { return kind_ <= kHidden; }
   // Whether whoever puts an entry in, or takes one out, locks its key.
   bool has_locked_entries() const;
@@ -83,6 +86,7 @@ class Index {
   Kind kind_;
   const Index *primary_;
   Bytes prefix_;
+  uint64_t since_ = 0;
   key_part_map whole_ = 0;
   std::vector<KeyPart> parts_;
   std::vector<Suffix> suffix_;

@@ -2,6 +2,7 @@
 #include "dictionary.h"
 #include "engine.h"
 #include "ha_esker.h"
+#include "loader.h"
 #include "status.h"
 #include "variables.h"
 
@@ -14,12 +15,20 @@ namespace {
 
 handler *make_handler(handlerton *hton, TABLE_SHARE *share, MEM_ROOT *root) { return new (root) Handler(hton, share); }
 
+// Asked after a crash whether an ALTER TABLE in place was done: 0 if it was.
+int check_version(handlerton *, const char *path, const LEX_CUSTRING *version, ulonglong) {
+  const TablePointer table = find_table(path);
+  if (table == nullptr) return 1;
+  return View(table->definition) != View(reinterpret_cast<const char *>(version->str), version->length);
+}
+
 int start(void *place) {
   handlerton *hton = static_cast<handlerton *>(place);
   engine_handlerton = hton;
   // A folder in the data directory is a database to the server, unless it is told otherwise.
   ignore_db_dirs_append(data_folder());
-  if (open_database()) return 1;
+  ignore_db_dirs_append(load_folder());
+  if (clear_load_folder() || open_database()) return 1;
   apply_durability();
   if (load_dictionary()) {
     close_database();
@@ -28,6 +37,7 @@ int start(void *place) {
   hton->db_type = DB_TYPE_AUTOASSIGN;
   hton->create = make_handler;
   hton->show_status = show_engine_status;
+  hton->check_version = check_version;
   hton->flags = HTON_SUPPORTS_EXTENDED_KEYS;
   static const char *no_files[] = {NullS};
   hton->tablefile_extensions = no_files;
@@ -61,4 +71,5 @@ maria_declare_plugin(esker){
     esker::system_variables,
     "0.1",
     MariaDB_PLUGIN_MATURITY_EXPERIMENTAL,
-} maria_declare_plugin_end;
+}
+maria_declare_plugin_end;

@@ -132,4 +132,9 @@ void TableShare::note_size(const TableSize &size) {
   sized_changes_ = changes_.load(std::memory_order_relaxed);
 }
 
+void TableShare::forget_size() {
+  std::lock_guard guard(mutex_);
+  sized_at_ = 0;
+}
+
 }  // namespace esker

@@ -44,6 +44,7 @@ class TableShare : public Handler_share {
   // look at all files of the table to say it.
   bool recall_size(TableSize &size);
   void note_size(const TableSize &size);
+  void forget_size();
 
  private:
   int load_auto_increment();

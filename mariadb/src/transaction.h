@@ -49,6 +49,8 @@ class Transaction {
   int snapshot(THD *thd, bool locks, const esker_snapshot *&snapshot);
   // Options with that snapshot.
   int read_options(THD *thd, bool locks, const esker_read_options *&options);
+  // The sequence number of the snapshot that all reads of the transaction see; 0 if it has none yet.
+  uint64_t sequence() const { return esker_snapshot_sequence(snapshot_); }
   // Ends its wait for a lock, as its connection was told to give its statement up. From any thread.
   void interrupt() { esker_interrupter_request(interrupter_.load(std::memory_order_acquire)); }
   // Changes whenever an iterator of before must not be used any more.

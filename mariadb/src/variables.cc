@@ -54,17 +54,24 @@ MYSQL_SYSVAR_ENUM(flush_log_at_trx_commit, flush_at_commit_value, PLUGIN_VAR_RQC
 MYSQL_THDVAR_ULONG(lock_wait_timeout, PLUGIN_VAR_RQCMDARG, "Seconds that a transaction waits for a lock", nullptr, nullptr, 50,
                    0, 1024 * 1024 * 1024, 0);
 
+MYSQL_THDVAR_BOOL(bulk_load, PLUGIN_VAR_OPCMDARG,
+                  "LOAD DATA, INSERT ... SELECT and CREATE TABLE ... SELECT fill empty tables past log and memtables, outside of "
+                  "transactions",
+                  nullptr, nullptr, false);
+
 }  // namespace
 
 st_mysql_sys_var *system_variables[] = {MYSQL_SYSVAR(data_dir), MYSQL_SYSVAR(memory_size), MYSQL_SYSVAR(settings),
                                         MYSQL_SYSVAR(flush_log_at_trx_commit), MYSQL_SYSVAR(checkpoint),
-                                        MYSQL_SYSVAR(lock_wait_timeout), nullptr};
+                                        MYSQL_SYSVAR(lock_wait_timeout), MYSQL_SYSVAR(bulk_load), nullptr};
 
 Startup startup_variables() { return {memory_bytes, settings}; }
 
 const char *data_folder() { return data_dir == nullptr || *data_dir == '\0' ? "#esker" : data_dir; }
 
 FlushAtCommit flush_at_commit() { return static_cast<FlushAtCommit>(flush_at_commit_value); }
+
+bool bulk_load(THD *thd) { return THDVAR(thd, bulk_load); }
 
 ulonglong lock_wait_timeout_us(THD *thd) { return THDVAR(thd, lock_wait_timeout) * 1000000ULL; }
 

@@ -21,5 +21,6 @@ FlushAtCommit flush_at_commit();
 
 // Of a connection.
 ulonglong lock_wait_timeout_us(THD *thd);
+bool bulk_load(THD *thd);
 
 }  // namespace esker
