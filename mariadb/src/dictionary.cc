@@ -221,6 +221,18 @@ TablePointer find_table(const char *name) {
   return found == tables.end() ? nullptr : found->second;
 }
 
+void name_index(uint32_t number, Bytes &table, Bytes &index) {
+  std::lock_guard guard(mutex);
+  for (const auto &[name, entry] : tables) {
+    for (const IndexEntry &one : entry->indexes) {
+      if (one.number != number) continue;
+      table = name;
+      index = one.name;
+      return;
+    }
+  }
+}
+
 int create_table(const char *name, TableEntry table, uint64_t auto_increment) {
   std::lock_guard guard(mutex);
   if (tables.count(View(name)) != 0) return HA_ERR_TABLE_EXIST;

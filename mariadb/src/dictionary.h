@@ -51,6 +51,9 @@ void forget_dictionary();
 // The table of this name, such as `./db/table`; null if there is none.
 TablePointer find_table(const char *name);
 
+// The table and the index that has this number; empty if none has it.
+void name_index(uint32_t number, Bytes &table, Bytes &index);
+
 // These are durable when they return; they return the server's codes.
 int create_table(const char *name, TableEntry table, uint64_t auto_increment);
 int drop_table(const char *name);

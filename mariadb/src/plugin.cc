@@ -2,6 +2,7 @@
 #include "dictionary.h"
 #include "engine.h"
 #include "ha_esker.h"
+#include "information.h"
 #include "loader.h"
 #include "status.h"
 #include "variables.h"
@@ -53,9 +54,18 @@ int stop(void *) {
 
 st_mysql_storage_engine storage_engine = {MYSQL_HANDLERTON_INTERFACE_VERSION};
 
+st_mysql_information_schema information_schema = {MYSQL_INFORMATION_SCHEMA_INTERFACE_VERSION};
+
+// Without an engine there is nothing to tell.
+int stop_table(void *) { return 0; }
+
 }  // namespace
 
 }  // namespace esker
+
+#define ESKER_TABLE(name, text, init)                                                                                        \
+  {MYSQL_INFORMATION_SCHEMA_PLUGIN, &esker::information_schema, name, "The Esker project", text, PLUGIN_LICENSE_GPL, init, \
+   esker::stop_table, 0x0001, nullptr, nullptr, "0.1", MariaDB_PLUGIN_MATURITY_EXPERIMENTAL}
 
 maria_declare_plugin(esker){
     MYSQL_STORAGE_ENGINE_PLUGIN,
@@ -71,5 +81,10 @@ maria_declare_plugin(esker){
     esker::system_variables,
     "0.1",
     MariaDB_PLUGIN_MATURITY_EXPERIMENTAL,
-}
+},
+    ESKER_TABLE("ESKER_FILES", "Files that rows are in", esker::init_files),
+    ESKER_TABLE("ESKER_LEVELS", "Levels of those files", esker::init_levels),
+    ESKER_TABLE("ESKER_TRANSACTIONS", "Transactions that run", esker::init_transactions),
+    ESKER_TABLE("ESKER_LOCKS", "Locks that are held or wanted", esker::init_locks),
+    ESKER_TABLE("ESKER_DEADLOCKS", "The last deadlocks", esker::init_deadlocks)
 maria_declare_plugin_end;
