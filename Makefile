@@ -90,4 +90,5 @@ test-mariadb-long: mariadb ## the plugin's long tests: the server's other suites
 	@scripts/mariadb/replicate.sh 5
 	@scripts/mariadb/shard.sh
 	@scripts/mariadb/checkpoint.sh 5
+	@scripts/mariadb/limits.sh
 	@scripts/mariadb/sysbench-kill.sh 60

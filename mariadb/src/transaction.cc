@@ -21,6 +21,7 @@ Transaction::~Transaction() {
   esker_transaction_free(transaction_);
   esker_transaction_options_free(options_);
   esker_interrupter_free(interrupter_);
+  for (esker_interrupter *interrupter : given_up_) esker_interrupter_free(interrupter);
   esker_read_options_free(read_options_);
   esker_snapshot_free(snapshot_);
   esker_snapshot_free(statement_snapshot_);
@@ -163,13 +164,30 @@ int Transaction::commit(THD *thd) {
   esker_error *error = std::exchange(commit_error_, nullptr);
   if (!committed_in_order_ && error == nullptr) {
     if (!esker_transaction_is_prepared(transaction_)) {
-      if (const int code = add_counters(thd)) return code;
+      if (const int code = add_counters(thd)) {
+        give_up();
+        return code;
+      }
     }
     error = esker_transaction_commit(transaction_);
   }
   const int code = code_of(error, thd);
   if (code == 0) ended();
+  else give_up();
   return code;
+}
+
+// The server asks for nothing more once it has told the client of the error. What was prepared is the coordinator's to decide, who does it
+// when the server starts; it keeps its locks until then.
+void Transaction::give_up() {
+  if (esker_transaction_is_prepared(transaction_)) {
+    esker_transaction_free(std::exchange(transaction_, nullptr));
+    // Somebody may be using it.
+    given_up_.push_back(interrupter_.exchange(nullptr));
+  } else {
+    logged(esker_transaction_roll_back(transaction_), "rolling back what could not be committed");
+  }
+  ended();
 }
 
 void Transaction::commit_in_order() {
