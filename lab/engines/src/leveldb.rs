@@ -131,6 +131,7 @@ impl Engine for LevelDb {
             sync: WriteOptions::sync(&api.base),
             setup,
             plan,
+            has_levels_of_leveldb: self.name == "leveldb",
         }))
     }
 }
@@ -191,6 +192,8 @@ struct Open {
     sync: WriteOptions,
     setup: Setup,
     plan: Plan,
+    /// Levels become full at the sizes of LevelDB.
+    has_levels_of_leveldb: bool,
 }
 
 impl Open {
@@ -243,8 +246,11 @@ impl Database for Open {
     }
 
     fn is_idle(&self) -> Result<bool> {
-        // It does not say whether a compaction runs; whether one is due shows in the levels.
-        Ok(!levels_are_full(&self.connection.property(c"leveldb.stats")))
+        // It does not say whether a compaction runs; whether one is due shows in the levels. Those of Esker are full at other sizes:
+        // of it the silence of the process has to tell.
+        let may_be_due =
+            self.has_levels_of_leveldb && levels_are_full(&self.connection.property(c"leveldb.stats"));
+        Ok(!may_be_due)
     }
 
     fn stats(&self) -> String {
