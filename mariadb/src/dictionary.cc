@@ -6,13 +6,14 @@
 
 #include "engine.h"
 #include "errors.h"
+#include "ttl.h"
 
 namespace esker {
 
 namespace {
 
 constexpr char kVersion = 2;
-constexpr char kTemporary = 1;
+constexpr char kTemporary = 1, kExpires = 2;
 
 std::mutex mutex;                            // guards what follows; held across the engine's writes, so that both agree
 std::map<Bytes, TablePointer, std::less<>> tables;
@@ -36,7 +37,8 @@ Bytes building_key(uint32_t index_number) {
 Bytes encode(const TableEntry &table) {
   Bytes value;
   value.push_back(kVersion);
-  value.push_back(table.is_temporary ? kTemporary : 0);
+  value.push_back(static_cast<char>((table.is_temporary ? kTemporary : 0) | (table.ttl_seconds != 0 ? kExpires : 0)));
+  if (table.ttl_seconds != 0) append_length(value, table.ttl_seconds);
   append_length(value, table.definition.size());
   value.append(table.definition);
   append_length(value, table.added.size());
@@ -77,6 +79,7 @@ bool decode(View value, TableEntry &table) {
   uint64_t length;
   if (!take(value, 2, head) || head[0] != kVersion) return false;
   table.is_temporary = (head[1] & kTemporary) != 0;
+  if ((head[1] & kExpires) != 0 && !take_length(value, table.ttl_seconds)) return false;
   if (!take_length(value, length) || !take(value, length, definition)) return false;
   table.definition.assign(definition);
   if (!decode_added(value, table)) return false;
@@ -137,6 +140,7 @@ class Change {
 
 // Gives files back at once that hold nothing but rows of a table which is gone. They go by compactions otherwise.
 void drop_files(uint32_t number) {
+  set_ttl(number, 0);
   Bytes start, end;
   append_u32_be(start, number);
   append_u32_be(end, number + 1);
@@ -156,6 +160,11 @@ void number_indexes(TableEntry &table) {
 void note_age(TableEntry &table) {
   if (table.is_temporary) return;
   for (IndexEntry &index : table.indexes) index.since = esker_db_last_sequence(db);
+}
+
+// Compactions look at rows of these indexes.
+void note_ttl(const TableEntry &table) {
+  for (const IndexEntry &index : table.indexes) set_ttl(index.number, table.ttl_seconds);
 }
 
 bool has_index(const TableEntry &table, uint32_t number) {
@@ -181,6 +190,7 @@ bool read_records(std::vector<uint32_t> &building) {
         sql_print_error("ESKER: the dictionary's record of %s can't be read", Bytes(key.substr(1)).c_str());
         failed = true;
       }
+      note_ttl(*table);
       tables[Bytes(key.substr(1))] = table;
     }
     failed = failed || logged(esker_iterator_next(iterator, &row), "reading the dictionary");
@@ -212,6 +222,7 @@ void forget_dictionary() {
   std::lock_guard guard(mutex);
   tables.clear();
   counters.clear();
+  forget_ttls();
   last_number = 0;
 }
 
@@ -243,6 +254,7 @@ int create_table(const char *name, TableEntry table, uint64_t auto_increment) {
   if (auto_increment > 1) change.put_counter(table.indexes[0].number, auto_increment);
   if (const int code = change.commit()) return code;
   note_age(table);
+  note_ttl(table);
   tables[name] = std::make_shared<TableEntry>(std::move(table));
   return 0;
 }
@@ -295,6 +307,7 @@ int truncate_table(const char *name) {
     change.remove_rows(*before);
     if (const int code = change.commit()) return code;
     note_age(table);
+    note_ttl(table);
     found->second = std::make_shared<TableEntry>(std::move(table));
     counters.erase(before->indexes[0].number);
   }
@@ -357,6 +370,7 @@ int alter_table(const char *name, TableEntry table, const std::vector<uint> &bui
       }
     }
     for (const uint place : built) table.indexes[place].since = esker_db_last_sequence(db);
+    note_ttl(table);
     found->second = std::make_shared<TableEntry>(table);
     // Nobody has been given numbers that are not committed: the table is locked.
     counters.erase(was_first);

@@ -2,9 +2,9 @@
 // changed in the engine together with the rows that a change of it removes.
 //
 // Records of the family `dictionary`:
-//   't' table            -> version (1 byte), flags (1 byte; 1: temporary), length of the definition's version, that version; how often columns were
-//                           added, and for each time how many there were, how many came, of each the length of its value, value; for
-//                           each index its number (4 bytes), length of its name, name
+//   't' table            -> version (1 byte), flags (1 byte; 1: temporary, 2: rows expire), the seconds after which they do if they do, length of the
+//                           definition's version, that version; how often columns were added, and for each time how many there were, how
+//                           many came, of each the length of its value, value; for each index its number (4 bytes), length of its name, name
 //   'b' index number     -> nothing: it is being built, or its building was cut short
 //   'n'                  -> the largest index number that was given out (4 bytes)
 //   'a' index number     -> the next value of the auto_increment column of the table that this is the first index of (8 bytes)
@@ -35,6 +35,8 @@ struct AddedColumns {
 
 struct TableEntry {
   bool is_temporary = false;
+  // After which rows expire; 0: they don't.
+  uint64_t ttl_seconds = 0;
   // What the server calls the definition that an ALTER TABLE in place has made; empty before the first one.
   Bytes definition;
   std::vector<AddedColumns> added;

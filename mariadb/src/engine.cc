@@ -2,6 +2,7 @@
 #include "engine.h"
 
 #include "errors.h"
+#include "ttl.h"
 #include "variables.h"
 
 namespace esker {
@@ -44,7 +45,14 @@ bool set_of_transactions(esker_transaction_settings *transactions, const Bytes &
   return logged(esker_transaction_settings_set(transactions, name.c_str(), value), "esker_settings");
 }
 
-bool set_all(esker_options *options, esker_transaction_settings *transactions, const char *settings) {
+// Whether the setting is one of column families, whose are those of the rows here.
+bool set_of_rows(esker_family_options *rows_options, const Bytes &name, const Bytes &value) {
+  esker_error *error = esker_family_options_set(rows_options, name.c_str(), value.c_str());
+  esker_error_free(error);
+  return error == nullptr;
+}
+
+bool set_all(esker_options *options, esker_family_options *rows_options, esker_transaction_settings *transactions, const char *settings) {
   Bytes text = settings == nullptr ? "" : settings;
   while (!text.empty()) {
     const size_t end = std::min(text.find(';'), text.size());
@@ -62,18 +70,22 @@ bool set_all(esker_options *options, esker_transaction_settings *transactions, c
       if (set_of_transactions(transactions, one, value)) return true;
       continue;
     }
+    if (set_of_rows(rows_options, one, value)) continue;
     if (logged(esker_options_set(options, one.c_str(), value.c_str()), "esker_settings")) return true;
   }
   return false;
 }
 
-bool open_with(esker_options *options, esker_transaction_settings *settings, esker_family_options *dictionary_options) {
+bool open_with(esker_options *options, esker_transaction_settings *settings, esker_family_options *dictionary_options,
+               esker_family_options *rows_options) {
   const Startup startup = startup_variables();
   const Bytes memory = std::to_string(startup.memory_bytes);
   const esker_merge_operator larger = {nullptr, nullptr, "esker-mariadb.larger", keep_larger, keep_larger_operand};
   if (logged(esker_options_set(options, "memory_budget_bytes", memory.c_str()), "esker_memory_size") ||
-      set_all(options, settings, startup.settings) ||
+      set_all(options, rows_options, settings, startup.settings) ||
       logged(esker_family_options_set_merge_operator(dictionary_options, &larger), "opening") ||
+      logged(add_ttl_filter(rows_options), "opening") ||
+      logged(esker_options_set_family(options, "default", rows_options), "opening") ||
       logged(esker_options_set_family(options, "dictionary", dictionary_options), "opening")) {
     return true;
   }
@@ -99,7 +111,9 @@ bool open_database() {
   esker_options *options = esker_options_create();
   esker_transaction_settings *settings = esker_transaction_settings_create();
   esker_family_options *dictionary_options = esker_family_options_create();
-  bool failed = open_with(options, settings, dictionary_options) || find_prepared();
+  esker_family_options *rows_options = esker_family_options_create();
+  bool failed = open_with(options, settings, dictionary_options, rows_options) || find_prepared();
+  esker_family_options_free(rows_options);
   esker_family_options_free(dictionary_options);
   esker_transaction_settings_free(settings);
   esker_options_free(options);

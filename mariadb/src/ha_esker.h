@@ -11,6 +11,7 @@
 #include "loader.h"
 #include "row.h"
 #include "share.h"
+#include "ttl.h"
 
 namespace esker {
 
@@ -153,6 +154,8 @@ class Handler final : public handler {
 
   int check_unique(const Index &index, View key);
   int lock_first_row();
+  // The entry of a record that counts from a time, if rows expire.
+  void make_entry(const Index &index, Bytes &key, Bytes &value, const uchar *record, View primary, uint64_t time) const;
   int put_row(View primary, const uchar *record);
   int put_entry(View key, View value);
   int remove_entry(const Index &index, View key);
@@ -168,6 +171,7 @@ class Handler final : public handler {
   std::unique_ptr<Index> primary_;
   std::vector<std::unique_ptr<Index>> indexes_;   // by number of key; null for the primary one
   std::unique_ptr<RowFormat> row_format_;
+  Ttl ttl_;
 
   Transaction *transaction_ = nullptr;
   LockMode lock_ = kNoLock;

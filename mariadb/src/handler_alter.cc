@@ -93,6 +93,8 @@ enum_alter_inplace_result Handler::check_if_supported_inplace_alter(TABLE *alter
   if ((operations & ~(kBuilds | kTells | ALTER_ADD_STORED_BASE_COLUMN)) != 0 || strcasecmp(primary_name(table), primary_name(altered)) != 0) {
     return HA_ALTER_INPLACE_NOT_SUPPORTED;
   }
+  // Rows of another age limit are written anew.
+  if (Ttl(table) != Ttl(altered)) return HA_ALTER_INPLACE_NOT_SUPPORTED;
   if ((operations & ALTER_ADD_STORED_BASE_COLUMN) != 0) {
     TableEntry noted;
     follow_entry();
@@ -119,6 +121,7 @@ bool Handler::prepare_inplace_alter_table(TABLE *altered, Alter_inplace_info *in
   }
   if (has_hidden_key()) change->table.indexes.push_back(entry_->indexes.back());
   change->table.added = entry_->added;
+  change->table.ttl_seconds = entry_->ttl_seconds;
   if ((info->handler_flags & ALTER_ADD_STORED_BASE_COLUMN) != 0) {
     const Index primary = altered_primary(altered, change->table);
     row_format_->note_added(RowFormat(altered, primary, {}), altered->s->default_values, change->table);
@@ -164,9 +167,13 @@ int Handler::build_indexes(TABLE *altered, const std::vector<const Index *> &bui
     if (thd_killed(thd())) code = HA_ERR_ABORTED_BY_USER;
     const View primary = view(row.key).substr(primary_->prefix().size());
     if (code == 0) code = show_row(record, primary, view(row.value));
+    if (code == kSkipped) {
+      code = fail(esker_iterator_next(iterator, &row));
+      continue;
+    }
     if (code == 0 && table->vfield != nullptr) table->update_virtual_fields(this, VCOL_UPDATE_FOR_READ);
     for (size_t i = 0; i < built.size() && code == 0; i++) {
-      built[i]->make_entry(key_, value_, record, primary);
+      make_entry(*built[i], key_, value_, record, primary, Ttl::time_of(view(row.value)));
       code = loader.add(i, key_, value_);
     }
     if (code == 0) code = fail(esker_iterator_next(iterator, &row));

@@ -83,7 +83,9 @@ int Handler::multi_range_read_next(range_id_t *range) {
     if (row.data == nullptr) continue;
     if (mrr_funcs.skip_record != nullptr && mrr_funcs.skip_record(mrr_iter, *range, nullptr)) continue;
     last_primary_.assign(key.substr(primary_->prefix().size()));
-    if (const int code = show_row(table->record[0], last_primary_, view(row))) return code;
+    const int code = show_row(table->record[0], last_primary_, view(row));
+    if (code == kSkipped) continue;
+    if (code != 0) return code;
     // What the server does where it reads row by row.
     increment_statistics(&SSV::ha_read_next_count);
     update_index_statistics();
@@ -116,7 +118,7 @@ int Handler::begin_range(bool &is_point) {
 }
 
 int Handler::add_to_batch(View key, View value) {
-  if (!active_->is_in_range(batch_.entries, key, value)) return 0;
+  if (!active_->is_in_range(batch_.entries, key, value) || ttl_.is_expired(thd(), value)) return 0;
   if (mrr_funcs.skip_index_tuple != nullptr) {
     row_format_->prepare(table, table->record[0]);
     if (!active_->read_entry(table->record[0], key, value)) return HA_ERR_INDEX_CORRUPT;

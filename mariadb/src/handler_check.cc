@@ -46,13 +46,17 @@ int Handler::check_entries(const esker_snapshot *snapshot, const esker_read_opti
   uchar *record = table->record[0];
   for (; scan.has_row(); scan.next(), count++) {
     if (thd_killed(thd())) return HA_ERR_ABORTED_BY_USER;
+    if (ttl_.is_expired(thd(), scan.value())) {
+      count--;
+      continue;
+    }
     const View primary = scan.key().substr(primary_->prefix().size());
     row_format_->prepare(table, record);
     if (!primary_->read_primary(record, primary) || !row_format_->read(record, scan.value(), nullptr)) return HA_ERR_CRASHED;
     if (table->vfield != nullptr) table->update_virtual_fields(this, VCOL_UPDATE_FOR_READ);
     for (const auto &index : indexes_) {
       if (index == nullptr) continue;
-      index->make_entry(key_, value_, record, primary);
+      make_entry(*index, key_, value_, record, primary, Ttl::time_of(scan.value()));
       esker_slice found;
       if (const int code = fail(esker_db_get(db, rows, slice(key_), options, check_value_, &found))) return code;
       if (found.data == nullptr || view(found) != View(value_)) {
@@ -77,7 +81,7 @@ int Handler::check(THD *, HA_CHECK_OPT *) {
     if (index == nullptr || code != 0) continue;
     ha_rows entries = 0;
     Scan scan(*index, snapshot);
-    for (; scan.has_row(); scan.next()) entries++;
+    for (; scan.has_row(); scan.next()) entries += !ttl_.is_expired(thd(), scan.value());
     code = fail(scan.take_error());
     if (code == 0 && entries != count) {
       sql_print_error("ESKER: %s: key %s has %llu entries for %llu rows", name_.c_str(),

@@ -66,11 +66,13 @@ int Handler::find_any(esker_range range, bool &is_empty) {
 int Handler::load_row(View primary, const uchar *record) {
   row_key_.assign(primary_->prefix()).append(primary);
   row_format_->make(row_, record);
+  const uint64_t time = ttl_.is_on() ? ttl_.time_of(thd(), record) : 0;
+  if (ttl_.is_on()) Ttl::append(row_, time);
   size_t place = 0;
   int code = loader_->add(place++, row_key_, row_);
   for (const auto &index : indexes_) {
     if (index == nullptr || code != 0) continue;
-    index->make_entry(key_, value_, record, primary);
+    make_entry(*index, key_, value_, record, primary, time);
     code = loader_->add(place++, key_, value_);
   }
   return code;

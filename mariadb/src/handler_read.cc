@@ -70,6 +70,7 @@ int Handler::lock_scan(const Index &index, View start, View end) {
 }
 
 int Handler::show_row(uchar *buf, View primary, View row) {
+  if (ttl_.is_expired(thd(), row)) return kSkipped;
   row_format_->prepare(table, buf);
   // A row that may be changed is read whole: entries of indexes are found by what it was.
   const MY_BITMAP *wanted = lock_ == kExclusiveLock ? nullptr : table->read_set;
@@ -120,6 +121,7 @@ int Handler::show_entry(uchar *buf) {
     if (has_hidden_key()) last_primary_.assign(primary);
     return show_row(buf, primary, cursor_.value());
   }
+  if (ttl_.is_expired(thd(), cursor_.value())) return kSkipped;
   if (const int code = check_condition(buf)) return code;
   if (!active_->primary_of(primary_buffer_, cursor_.key(), cursor_.value())) return HA_ERR_INDEX_CORRUPT;
   if (lock_ == kNoLock && keyread_enabled()) {
@@ -262,7 +264,7 @@ int Handler::point_read(uchar *buf, const Index &index) {
     if (const int code = fail(esker_transaction_get(transaction_->get(), rows, slice(search_), options, check_value_, &found))) {
       return code;
     }
-    if (found.data == nullptr) return HA_ERR_KEY_NOT_FOUND;
+    if (found.data == nullptr || ttl_.is_expired(thd(), view(found))) return HA_ERR_KEY_NOT_FOUND;
     if (!index.primary_of(primary_buffer_, search_, view(found))) return HA_ERR_INDEX_CORRUPT;
     if (lock_ == kNoLock && keyread_enabled()) {
       last_primary_ = primary_buffer_;

@@ -47,6 +47,11 @@ ulong Handler::index_flags(uint index, uint part, bool all_parts) const {
 
 int Handler::create(const char *name, TABLE *form, HA_CREATE_INFO *info) {
   TableEntry entry;
+  if (const char *wrong = Ttl::check(form)) {
+    my_printf_error(ER_ILLEGAL_HA_CREATE_OPTION, "ESKER: %s", MYF(0), wrong);
+    return HA_WRONG_CREATE_OPTION;
+  }
+  entry.ttl_seconds = Ttl(form).seconds();
   entry.is_temporary = info->tmp_table();
   for (uint i = 0; i < form->s->keys; i++) entry.indexes.push_back({0, Bytes(form->key_info[i].name.str), 0});
   if (form->s->primary_key >= MAX_KEY) entry.indexes.push_back({0, Bytes(), 0});
@@ -110,6 +115,7 @@ void Handler::follow_entry() {
     indexes_[key]->set_since(entry_->indexes[key].since);
   }
   primary_->set_since(primary < MAX_KEY ? entry_->indexes[primary].since : entry_->indexes.back().since);
+  ttl_ = Ttl(table);
   row_format_ = std::make_unique<RowFormat>(table, *primary_, *entry_);
 }
 

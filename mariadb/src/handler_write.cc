@@ -4,7 +4,8 @@
 // Unique entries have locks of their own: whoever wants to take a key has to wait for whoever gives it up.
 //
 // The entry of a row is put once, and removed before another is put under its key: so those of indexes that are not unique go by single
-// deletes, which vanish with what they delete where the two meet.
+// deletes, which vanish with what they delete where the two meet. Where rows expire an entry may be put over one that has expired, and they go by
+// ordinary deletes.
 #include "dictionary.h"
 #include "engine.h"
 #include "errors.h"
@@ -18,7 +19,7 @@ int Handler::check_unique(const Index &index, View key) {
   const int code = fail(
       esker_transaction_get_for_update(transaction_->get(), rows, slice(key), ESKER_EXCLUSIVE, check_value_, &found));
   if (code != 0) return code;
-  if (found.data == nullptr) return 0;
+  if (found.data == nullptr || ttl_.is_expired(thd(), view(found))) return 0;
   duplicate_key_ = index.key_number();
   return HA_ERR_FOUND_DUPP_KEY;
 }
@@ -32,10 +33,16 @@ int Handler::lock_first_row() {
   return code;
 }
 
+void Handler::make_entry(const Index &index, Bytes &key, Bytes &value, const uchar *record, View primary, uint64_t time) const {
+  index.make_entry(key, value, record, primary);
+  if (ttl_.is_on()) Ttl::append(value, time);
+}
+
 // The row is locked already, or nobody else can know of it.
 int Handler::put_row(View primary, const uchar *record) {
   row_key_.assign(primary_->prefix()).append(primary);
   row_format_->make(row_, record);
+  if (ttl_.is_on()) Ttl::append(row_, ttl_.time_of(thd(), record));
   return fail(esker_transaction_put_untracked(transaction_->get(), rows, slice(row_key_), slice(row_)));
 }
 
@@ -44,7 +51,7 @@ int Handler::put_entry(View key, View value) {
 }
 
 int Handler::remove_entry(const Index &index, View key) {
-  return fail(index.kind() == Index::kUnique
+  return fail(index.kind() == Index::kUnique || ttl_.is_on()
                   ? esker_transaction_delete(transaction_->get(), rows, slice(key))
                   : esker_transaction_single_delete_untracked(transaction_->get(), rows, slice(key)));
 }
@@ -93,7 +100,7 @@ int Handler::write_row(const uchar *buf) {
   if (const int code = put_row(primary_buffer_, buf)) return code;
   for (const auto &index : indexes_) {
     if (index == nullptr) continue;
-    index->make_entry(key_, value_, buf, primary_buffer_);
+    make_entry(*index, key_, value_, buf, primary_buffer_, ttl_.is_on() ? ttl_.time_of(thd(), buf) : 0);
     if (const int code = put_entry(key_, value_)) return code;
   }
   if (const int code = note_auto_increment(buf)) return code;
@@ -174,11 +181,13 @@ int Handler::update_row(const uchar *old_record, const uchar *new_record) {
 
 int Handler::update_entries(const uchar *old_record, const uchar *new_record, View old_primary, View new_primary) {
   const bool moves = !has_hidden_key() && is_touched(*primary_);
+  const bool ages = ttl_.changes(thd(), old_record, new_record);
+  const uint64_t time = ttl_.is_on() ? ttl_.time_of(thd(), new_record) : 0;
   for (const auto &index : indexes_) {
-    if (index == nullptr || (!moves && !is_touched(*index))) continue;
-    index->make_entry(old_key_, old_value_, old_record, old_primary);
-    index->make_entry(key_, value_, new_record, new_primary);
-    if (old_key_ == key_ && old_value_ == value_) continue;
+    if (index == nullptr || (!moves && !ages && !is_touched(*index))) continue;
+    make_entry(*index, old_key_, old_value_, old_record, old_primary, time);
+    make_entry(*index, key_, value_, new_record, new_primary, time);
+    if (!ages && old_key_ == key_ && old_value_ == value_) continue;
     if (old_key_ != key_ || index->kind() == Index::kSecondary) {
       if (const int code = remove_entry(*index, old_key_)) return code;
     }

@@ -9,7 +9,7 @@
 //
 // The suffix is the parts of the primary key whose columns are not among the index's own. Extras are the columns of both that the
 // bytes of the key don't tell. So that unique keys need one look-up of a key, and take a lock of that key, their suffix is left
-// out; the logical key, by which the server searches, has it.
+// out; the logical key, by which the server searches, has it. Where rows expire, all values end with a time (ttl.h).
 #pragma once
 
 #include <vector>

@@ -5,6 +5,7 @@
 #include "information.h"
 #include "loader.h"
 #include "status.h"
+#include "ttl.h"
 #include "variables.h"
 
 // The server's, in none of its headers.
@@ -39,6 +40,7 @@ int start(void *place) {
   hton->create = make_handler;
   hton->show_status = show_engine_status;
   hton->check_version = check_version;
+  hton->table_options = table_options;
   hton->flags = HTON_SUPPORTS_EXTENDED_KEYS;
   static const char *no_files[] = {NullS};
   hton->tablefile_extensions = no_files;
