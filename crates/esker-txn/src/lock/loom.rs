@@ -306,3 +306,65 @@ fn an_interruption_ends_every_wait() {
         model.check_empty();
     });
 }
+
+/// The same of a time limit.
+#[test]
+fn time_ends_every_wait() {
+    ::loom::model(|| {
+        let model = Model::new(1);
+        let mut holder = locks(1);
+        model.lock(&mut holder, 0, Exclusive).expect("granted");
+        let waiter = {
+            let model = Arc::clone(&model);
+            ::loom::thread::spawn(move || {
+                let mut waiting = locks(2);
+                let timeout = Some(Duration::from_secs(1));
+                let refused = model.manager.acquire(&mut waiting, 0, &[0], Exclusive, timeout);
+                assert_eq!(refused.expect_err("refused").kind(), ErrorKind::TimedOut);
+                model.end(waiting);
+            })
+        };
+        // Time that passes before the wait begins does not end it.
+        while model.manager.waiting().is_empty() {
+            ::loom::thread::yield_now();
+        }
+        model.clock.sleep(Duration::from_secs(5));
+        model.manager.notice_time();
+        waiter.join().expect("the waiter");
+        model.end(holder);
+        model.check_empty();
+    });
+}
+
+/// The reader that holds the lock stays, so whoever stands behind the writer waits for that alone.
+#[test]
+fn who_gives_up_lets_those_behind_it_pass() {
+    ::loom::model(|| {
+        let model = Model::new(1);
+        let mut holder = locks(1);
+        model.lock(&mut holder, 0, Shared).expect("granted");
+        let mut waiting = locks(2);
+        let interrupter = waiting.interrupter();
+        let writer = {
+            let model = Arc::clone(&model);
+            ::loom::thread::spawn(move || {
+                let refused = model.lock(&mut waiting, 0, Exclusive);
+                assert_eq!(refused.expect_err("refused").kind(), ErrorKind::Interrupted);
+                model.end(waiting);
+            })
+        };
+        let reader = {
+            let model = Arc::clone(&model);
+            ::loom::thread::spawn(move || {
+                let mut late = locks(3);
+                model.lock(&mut late, 0, Shared).expect("granted");
+                model.end(late);
+            })
+        };
+        interrupter.request();
+        writer.join().expect("the writer");
+        reader.join().expect("the reader");
+        model.end(holder);
+        model.check_empty();
+    });
+}
