@@ -283,25 +283,41 @@ fn an_interruption_and_a_grant_that_come_together_are_told_apart() {
     assert!(outcomes[0] > 0 && outcomes[1] > 0, "{outcomes:?}");
 }
 
+/// One that holds key 0.
+fn holder(model: &Model, mode: LockMode) -> TransactionLocks {
+    let mut holder = locks(1);
+    model.lock(&mut holder, 0, mode).expect("granted");
+    holder
+}
+
+/// A writer that waits for key 0 until it is refused, which is for this reason.
+fn refused_writer(
+    model: &Arc<Model>,
+    mut waiting: TransactionLocks,
+    timeout: Duration,
+    reason: ErrorKind,
+) -> ::loom::thread::JoinHandle<()> {
+    let model = Arc::clone(model);
+    ::loom::thread::spawn(move || {
+        let refused = model
+            .manager
+            .acquire(&mut waiting, 0, &[0], Exclusive, Some(timeout));
+        assert_eq!(refused.expect_err("refused").kind(), reason);
+        model.end(waiting);
+    })
+}
+
 /// The holder stays, so a wake-up that is lost leaves the waiter asleep for ever.
 #[test]
 fn an_interruption_ends_every_wait() {
     ::loom::model(|| {
         let model = Model::new(1);
-        let mut holder = locks(1);
-        model.lock(&mut holder, 0, Exclusive).expect("granted");
+        let holder = holder(&model, Exclusive);
         let mut waiting = locks(2);
         let interrupter = waiting.interrupter();
-        let waiter = {
-            let model = Arc::clone(&model);
-            ::loom::thread::spawn(move || {
-                let refused = model.lock(&mut waiting, 0, Exclusive);
-                assert_eq!(refused.expect_err("refused").kind(), ErrorKind::Interrupted);
-                model.end(waiting);
-            })
-        };
+        let writer = refused_writer(&model, waiting, Duration::MAX, ErrorKind::Interrupted);
         interrupter.request();
-        waiter.join().expect("the waiter");
+        writer.join().expect("the writer");
         model.end(holder);
         model.check_empty();
     });
@@ -312,25 +328,15 @@ fn an_interruption_ends_every_wait() {
 fn time_ends_every_wait() {
     ::loom::model(|| {
         let model = Model::new(1);
-        let mut holder = locks(1);
-        model.lock(&mut holder, 0, Exclusive).expect("granted");
-        let waiter = {
-            let model = Arc::clone(&model);
-            ::loom::thread::spawn(move || {
-                let mut waiting = locks(2);
-                let timeout = Some(Duration::from_secs(1));
-                let refused = model.manager.acquire(&mut waiting, 0, &[0], Exclusive, timeout);
-                assert_eq!(refused.expect_err("refused").kind(), ErrorKind::TimedOut);
-                model.end(waiting);
-            })
-        };
+        let holder = holder(&model, Exclusive);
+        let writer = refused_writer(&model, locks(2), Duration::from_secs(1), ErrorKind::TimedOut);
         // Time that passes before the wait begins does not end it.
         while model.manager.waiting().is_empty() {
             ::loom::thread::yield_now();
         }
         model.clock.sleep(Duration::from_secs(5));
         model.manager.notice_time();
-        waiter.join().expect("the waiter");
+        writer.join().expect("the writer");
         model.end(holder);
         model.check_empty();
     });
@@ -341,18 +347,10 @@ fn time_ends_every_wait() {
 fn who_gives_up_lets_those_behind_it_pass() {
     ::loom::model(|| {
         let model = Model::new(1);
-        let mut holder = locks(1);
-        model.lock(&mut holder, 0, Shared).expect("granted");
+        let holder = holder(&model, Shared);
         let mut waiting = locks(2);
         let interrupter = waiting.interrupter();
-        let writer = {
-            let model = Arc::clone(&model);
-            ::loom::thread::spawn(move || {
-                let refused = model.lock(&mut waiting, 0, Exclusive);
-                assert_eq!(refused.expect_err("refused").kind(), ErrorKind::Interrupted);
-                model.end(waiting);
-            })
-        };
+        let writer = refused_writer(&model, waiting, Duration::MAX, ErrorKind::Interrupted);
         let reader = {
             let model = Arc::clone(&model);
             ::loom::thread::spawn(move || {
