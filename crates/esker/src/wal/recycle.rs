@@ -250,12 +250,16 @@ impl WalSegments {
         }
     }
 
-    /// Takes the file of a sealed segment that needs no sync any more, for when it is retired.
+    /// Takes the file of a sealed segment that needs no sync any more, for when it is retired. Where no file is used again, what was
+    /// preallocated behind its end is given back at once: it may stay for long.
     pub fn hand_back(&self, writer: WalWriter) {
         let number = writer.id().number;
-        if let Some(file) = writer.into_sealed_file()
-            && let Some(live) = self.state.lock().live.get_mut(&number)
-        {
+        let Some(mut file) = writer.into_sealed_file() else {
+            return;
+        };
+        if self.memory_bytes_max() == 0 {
+            give_back_room(&mut *file);
+        } else if let Some(live) = self.state.lock().live.get_mut(&number) {
             live.file = Some(file);
         }
     }
@@ -405,10 +409,15 @@ impl WalSegments {
             }
         }
         for mut file in closed {
-            if let Err(error) = file.finish(false) {
-                tracing::warn!(%error, "a closed WAL segment keeps its preallocated room");
-            }
+            give_back_room(&mut *file);
         }
+    }
+}
+
+/// Cuts a complete file where it ends.
+fn give_back_room(file: &mut dyn WriteFile) {
+    if let Err(error) = file.finish(false) {
+        tracing::warn!(%error, "a closed WAL segment keeps its preallocated room");
     }
 }
 
@@ -428,11 +437,15 @@ mod tests {
     }
 
     fn segments_at(fs: Arc<dyn Fs>, clock: Arc<dyn Clock>) -> WalSegments {
+        segments_with(fs, clock, 20_000)
+    }
+
+    fn segments_with(fs: Arc<dyn Fs>, clock: Arc<dyn Clock>, memory_bytes: u64) -> WalSegments {
         fs.create_dir_all(Path::new("db")).unwrap();
         let settings = SegmentSettings {
             db_id: 1,
             segment_bytes: 10_000,
-            memory_bytes: 20_000,
+            memory_bytes,
         };
         let env = Env {
             fs,
@@ -493,6 +506,30 @@ mod tests {
         assert_eq!(release(&segments, 2).unwrap(), 0);
         drop(second);
         assert_eq!(release(&segments, 2).unwrap(), 1);
+    }
+
+    /// A small family that is never flushed kept every segment for long, with the 64 MiB that each had been given.
+    #[test]
+    fn complete_segments_that_are_not_used_again_take_no_more_room_than_they_hold() {
+        for (memory_bytes, kept) in [(0, 0), (20_000, 2 * 10_000)] {
+            let fs = MemFs::new();
+            let segments = segments_with(
+                Arc::new(fs.clone()),
+                Arc::new(LogicalClock::default()),
+                memory_bytes,
+            );
+            for number in 1..=2 {
+                let mut writer = segments.start(number, &[]).unwrap();
+                writer.append(b"record").unwrap();
+                assert!(fs.used_bytes() >= 10_000);
+                seal(&segments, writer);
+            }
+            let held: u64 = (1..=2).map(|n| fs.file_len(&segments.path(n)).unwrap()).sum();
+            assert_eq!(fs.used_bytes(), if kept > 0 { kept } else { held });
+            for number in 1..=2 {
+                assert_eq!(ending(&fs, &segments, number), (1, Ending::Finished));
+            }
+        }
     }
 
     #[test]
