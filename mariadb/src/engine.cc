@@ -82,6 +82,8 @@ bool open_with(esker_options *options, esker_transaction_settings *settings, esk
   const Bytes memory = std::to_string(startup.memory_bytes);
   const esker_merge_operator larger = {nullptr, nullptr, "esker-mariadb.larger", keep_larger, keep_larger_operand};
   if (logged(esker_options_set(options, "memory_budget_bytes", memory.c_str()), "esker_memory_size") ||
+      // What memory the server's machine has beyond the budget then holds blocks as they are stored, two or three for one.
+      logged(esker_options_set(options, "read_io", "buffered"), "opening") ||
       set_all(options, rows_options, settings, startup.settings) ||
       logged(esker_family_options_set_merge_operator(dictionary_options, &larger), "opening") ||
       logged(add_ttl_filter(rows_options), "opening") ||

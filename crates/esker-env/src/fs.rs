@@ -68,6 +68,8 @@ pub trait RandomFile: Send + Sync + Debug {
     fn descriptor(&self) -> Option<(BorrowedFd<'_>, IoMode)> {
         None
     }
+    /// Says that reads come in no order, and name all that is wanted: the operating system should read nothing beside it. A hint.
+    fn expect_random_reads(&self) {}
 }
 
 /// Whether somebody waits for a batch of reads.

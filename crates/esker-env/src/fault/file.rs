@@ -50,6 +50,10 @@ impl RandomFile for FaultRandomFile {
     fn len(&self) -> io::Result<u64> {
         self.inner.len()
     }
+
+    fn expect_random_reads(&self) {
+        self.inner.expect_random_reads();
+    }
 }
 
 #[derive(Debug)]

@@ -24,6 +24,11 @@ impl RandomFile for BufferedRandomFile {
     fn descriptor(&self) -> Option<(BorrowedFd<'_>, IoMode)> {
         Some((self.0.as_fd(), IoMode::Buffered))
     }
+
+    fn expect_random_reads(&self) {
+        #[cfg(target_os = "linux")]
+        let _ = rustix::fs::fadvise(&self.0, 0, None, rustix::fs::Advice::Random);
+    }
 }
 
 /// A file appended to through the page cache, behind an optional buffer in the process. Once it was rewound, its front

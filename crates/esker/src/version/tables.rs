@@ -205,6 +205,7 @@ impl Tables {
             .fs
             .open(&path, mode)
             .map_err(|error| self.not_opened("can't open an SSTable", error, &path))?;
+        handle.expect_random_reads();
         let cache = Arc::clone(&self.cache);
         let options = TableOpenOptions {
             database_id: Some(file.origin.map_or(self.database_id, |origin| origin.database_id)),
@@ -251,6 +252,7 @@ impl Tables {
             .fs
             .open(&path, self.mode)
             .map_err(|error| self.not_opened("can't open a blob file", error, &path))?;
+        handle.expect_random_reads();
         let database_id = file.origin.map_or(self.database_id, |origin| origin.database_id);
         let reader = Arc::new(BlobReader::open(handle, &path, database_id, file.pointed_as())?);
         let mut open = self.open.lock();
