@@ -1235,6 +1235,9 @@ typedef struct {
 // `esker_db_compact_range`.
 #define ESKER_MANUAL 7
 
+// Iterators step over what is hidden in level 0 or by it again and again.
+#define ESKER_HIDDEN_ROWS 8
+
 // A table.
 #define ESKER_TABLE_FILE 0
 

@@ -53,6 +53,8 @@ pub const ESKER_AGE: esker_compaction_reason = 5;
 pub const ESKER_BLOB_SPACE: esker_compaction_reason = 6;
 /// `esker_db_compact_range`.
 pub const ESKER_MANUAL: esker_compaction_reason = 7;
+/// Iterators step over what is hidden in level 0 or by it again and again.
+pub const ESKER_HIDDEN_ROWS: esker_compaction_reason = 8;
 
 /// What a file is.
 pub type esker_file_kind = u32;

@@ -94,6 +94,7 @@ fn input(input: &CompactionInput) -> esker_compaction_input<'_> {
             CompactionReason::LevelUnused => ESKER_LEVEL_UNUSED,
             CompactionReason::Tombstones => ESKER_TOMBSTONES,
             CompactionReason::Age => ESKER_AGE,
+            CompactionReason::HiddenRows => ESKER_HIDDEN_ROWS,
             CompactionReason::BlobSpace => ESKER_BLOB_SPACE,
             CompactionReason::Manual => ESKER_MANUAL,
             _ => ESKER_UNNAMED,

@@ -223,6 +223,11 @@ impl<T: CommitTarget> Pipeline<T> {
         section(&mut self.token.lock())
     }
 
+    /// The same, unless a group is being committed or somebody else has the token.
+    pub fn try_exclusive<R>(&self, section: impl FnOnce(&mut T::Token) -> R) -> Option<R> {
+        Some(section(&mut *self.token.try_lock()?))
+    }
+
     /// Said by the holder of the token before it waits for background work: until the guard is dropped, writers that would not
     /// wait fail with `error`.
     pub fn stall(&self, error: Error) -> Stall<'_> {

@@ -128,6 +128,7 @@ impl Core {
             match plan.reason {
                 Reason::Marked => self.metrics.compactions_for_tombstones.add(1),
                 Reason::Age => self.metrics.compactions_for_age.add(1),
+                Reason::HiddenRows => self.metrics.compactions_for_hidden_rows.add(1),
                 Reason::BlobSpace => self.metrics.compactions_for_blob_space.add(1),
                 _ => {}
             }
@@ -294,6 +295,7 @@ fn input_of(watch: &JobWatch, family: &Family, plan: &Plan) -> CompactionInput {
             Reason::LevelUnused => CompactionReason::LevelUnused,
             Reason::Marked => CompactionReason::Tombstones,
             Reason::Age => CompactionReason::Age,
+            Reason::HiddenRows => CompactionReason::HiddenRows,
             Reason::BlobSpace => CompactionReason::BlobSpace,
             Reason::Manual | Reason::Bulk => CompactionReason::Manual,
         },

@@ -185,8 +185,17 @@ impl Iter {
         moved.map_err(|error| error.in_column_family(&self.family.name))
     }
 
+    /// Counts what it has stepped over for nothing; now and then somebody looks whether that should be merged.
+    fn count_hidden(&mut self) {
+        let hidden = self.rows.take_hidden();
+        if hidden > 0 && self.family.hidden.add(hidden) {
+            self.core.wake();
+        }
+    }
+
     /// What comes before every positioning.
     fn leave(&mut self) -> Result<()> {
+        self.count_hidden();
         self.core.metrics.seeks.add(1);
         self.core.check_open().inspect_err(|_| self.rows.invalidate())
     }
@@ -194,6 +203,7 @@ impl Iter {
 
 impl Drop for Iter {
     fn drop(&mut self) {
+        self.count_hidden();
         self.core.metrics.iterators_closed.add(1);
     }
 }

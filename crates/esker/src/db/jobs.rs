@@ -141,6 +141,9 @@ impl Core {
 
     /// Picks and runs a compaction of the family that needs it most.
     fn compact_one(&self) -> bool {
+        if self.seal_hiding() {
+            return true;
+        }
         let Some((family, plan)) = self.pick() else {
             self.bury_dead_files();
             return false;
@@ -181,7 +184,7 @@ impl Core {
                 continue;
             }
             let view = family.view();
-            let context = running.context_at(family.id, now_unix_seconds);
+            let context = running.context_at(family, &view, now_unix_seconds);
             if let Some(plan) = picker::pick(&view.version, &options, &context)
                 && (plan.level_in == 0 || plan.kind == PlanKind::Move || !below_level0_full)
                 && best.as_ref().is_none_or(|(score, _, _)| plan.score > *score)
@@ -252,6 +255,7 @@ impl Core {
             .map(|(_, file)| file.size_bytes + file.blob_bytes())
             .sum();
         if drained > 0 {
+            family.hidden.forget();
             let due = picker::level0_is_due(&family.view().version, &family.options());
             self.admission
                 .record_drain(drained, watch.started(), self.env.clock.now(), due);
@@ -443,7 +447,7 @@ impl Core {
                         || picker::pick(
                             &view.version,
                             &options,
-                            &running.context_at(family.id, now_unix_seconds),
+                            &running.context_at(family, &view, now_unix_seconds),
                         )
                         .is_none())
             })

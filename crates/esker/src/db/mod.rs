@@ -30,6 +30,7 @@ mod follow;
 mod follow_log;
 mod handle;
 mod health;
+mod hidden;
 mod import;
 mod incoming;
 mod ingest;

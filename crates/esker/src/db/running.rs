@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::compaction::picker::{PickerContext, Plan, RunningJob};
+use crate::version::{Family, View};
 
 /// Compactions that run, so that no two get in each other's way. Whoever holds it is the only one that picks.
 #[derive(Default)]
@@ -21,11 +22,17 @@ impl Running {
         }
     }
 
-    /// The same where tables may be too old.
-    pub fn context_at(&self, family: u32, now_unix_seconds: u64) -> PickerContext<'_> {
+    /// The same where tables may be too old, and readers may ask for a merge.
+    pub fn context_at(&self, family: &Family, view: &View, now_unix_seconds: u64) -> PickerContext<'_> {
         PickerContext {
             now_unix_seconds,
-            ..self.context(family)
+            // What is being flushed should be merged with the rest.
+            hidden_rows: if view.sealed.is_empty() {
+                family.hidden.get()
+            } else {
+                0
+            },
+            ..self.context(family.id)
         }
     }
 

@@ -75,6 +75,8 @@ pub enum CompactionReason {
     Tombstones,
     /// A table is older than tables of the family may be.
     Age,
+    /// Iterators step over what is hidden in level 0 or by it again and again.
+    HiddenRows,
     /// Blob files have too much dead space.
     BlobSpace,
     /// [`compact_range`](crate::Db::compact_range).

@@ -141,6 +141,8 @@ registry! {
         compactions_for_tombstones: Counter,
         /// Of these, those of tables that were too old.
         compactions_for_age: Counter,
+        /// Of these, those made early because readers stepped over hidden rows again and again.
+        compactions_for_hidden_rows: Counter,
         /// Of these, those for space in blob files.
         compactions_for_blob_space: Counter,
         /// Files moved to another level without rewriting them.

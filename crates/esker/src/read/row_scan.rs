@@ -94,6 +94,11 @@ impl RowScan {
         self.cursor.invalidate();
     }
 
+    /// How many rows it has come to and not shown since this was last asked.
+    pub fn take_hidden(&mut self) -> u64 {
+        self.cursor.take_hidden()
+    }
+
     /// Changes the bounds to others, between those that the sources were chosen for. What was read ahead within the old ones is dropped;
     /// nothing is read past the new ones. It stands on no row then.
     pub fn set_bounds(&mut self, lower: Option<&[u8]>, upper: Option<&[u8]>) {

@@ -31,6 +31,12 @@ impl<T> Mutex<T> {
     pub fn lock(&self) -> MutexGuard<'_, T> {
         MutexGuard(Some(self.0.lock().unwrap_or_else(PoisonError::into_inner)))
     }
+
+    /// The lock, if nobody has it.
+    pub fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
+        let guard = self.0.try_lock().ok()?;
+        Some(MutexGuard(Some(guard)))
+    }
 }
 
 impl<T> Deref for MutexGuard<'_, T> {

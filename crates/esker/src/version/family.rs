@@ -17,6 +17,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::hidden::HiddenRows;
 use super::pressure::{Hold, Pressure};
 use super::slot::Graveyard;
 use super::space_rate::{Garbage, SpaceRate};
@@ -124,6 +125,8 @@ pub struct Family {
     pressure: Pressure,
     /// And what the want of space permits them.
     space_rate: SpaceRate,
+    /// What its iterators step over for nothing.
+    pub hidden: HiddenRows,
     /// What a read sees that sees less than this is nothing: the family was imported later.
     born: Sequence,
 }
@@ -151,6 +154,7 @@ impl Family {
             dropped: AtomicBool::new(false),
             pressure: Pressure::default(),
             space_rate: SpaceRate::default(),
+            hidden: HiddenRows::default(),
             born: 0,
         }
     }

@@ -19,6 +19,7 @@ mod edit_codec;
 mod family;
 mod family_file;
 mod file;
+mod hidden;
 mod level;
 mod levels;
 #[cfg(all(test, loom))]

@@ -30,6 +30,8 @@ pub struct PickerContext<'a> {
     pub max_job_bytes: u64,
     /// The time, in seconds since 1970 UTC; 0: no table is too old.
     pub now_unix_seconds: u64,
+    /// Rows that iterators have stepped over for nothing since level 0 was last merged down; 0 also where the merge had better wait.
+    pub hidden_rows: u64,
 }
 
 impl PickerContext<'_> {
@@ -51,7 +53,7 @@ impl PickerContext<'_> {
     }
 
     /// Whether a job takes files from level 0 down.
-    pub(super) fn level0_goes_down(&self) -> bool {
+    pub fn level0_goes_down(&self) -> bool {
         self.running
             .iter()
             .any(|job| job.level_in == 0 && job.level_out != 0)

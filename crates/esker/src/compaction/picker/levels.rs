@@ -14,7 +14,7 @@ use crate::options::ColumnFamilyOptions;
 use crate::version::Version;
 
 /// Level 0 waits until it has this part of the level below, one in so many, if that takes few files more.
-const LEVEL0_PART: f64 = 6.0;
+pub(super) const LEVEL0_PART: f64 = 6.0;
 
 /// The shape that a version should have.
 #[derive(Clone, Debug, PartialEq)]

@@ -12,6 +12,7 @@
 //! level0.rs     level 0 -> base level, and level 0 -> level 0
 //! leveled.rs    a sorted level -> the next one
 //! manual.rs     a key range step by step; everything at once
+//! hidden.rs     level 0 down, because readers have paid for it
 //! age.rs        tables that have become old
 //! collect.rs    space in blob files
 //! within.rs     tables that go with a key range
@@ -32,6 +33,7 @@
 mod age;
 mod collect;
 mod conflict;
+mod hidden;
 mod level0;
 mod leveled;
 mod levels;
@@ -47,6 +49,7 @@ mod tests;
 pub use age::next_aged_in;
 pub use collect::{emptied, garbage};
 pub use conflict::{PickerContext, RunningJob};
+pub use hidden::{merge_pays, rows_of_level};
 pub use levels::{
     LevelScore, LevelTargets, estimate_coming_debt, estimate_debt, level_targets, level0_due_files,
     level0_is_due, scores,
@@ -90,6 +93,7 @@ pub fn pick(version: &Version, options: &ColumnFamilyOptions, context: &PickerCo
         }
     }
     leveled::pick_marked(version, options, context)
+        .or_else(|| hidden::pick_hidden(version, options, &targets, context))
         .or_else(|| age::pick_aged(version, options, context))
         .or_else(|| collect::pick_collect(version, options, context))
 }

@@ -35,6 +35,8 @@ pub enum Reason {
     Marked,
     /// The file is older than files of the family may be.
     Age,
+    /// Readers step over what is hidden in level 0 or by it again and again.
+    HiddenRows,
     /// Blob files that the tables point into have too much dead space.
     BlobSpace,
     /// A key range was asked for.

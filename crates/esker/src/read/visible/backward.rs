@@ -23,6 +23,8 @@ impl<C: SourceCursor> VisibleCursor<C> {
                 self.view.sequence,
             );
             if self.gather_saved(cover)? {
+                // One of those that were counted is shown.
+                self.hidden = self.hidden.saturating_sub(1);
                 self.state = State::Back;
                 return Ok(());
             }
@@ -54,6 +56,7 @@ impl<C: SourceCursor> VisibleCursor<C> {
                 return self.gather_by_seek(cover);
             }
             steps += 1;
+            self.hidden += 1;
             if row.sequence > self.view.sequence {
                 // Newer than the view, as are all that follow.
             } else if row.sequence < cover {

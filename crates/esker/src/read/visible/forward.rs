@@ -16,6 +16,7 @@ impl<C: SourceCursor> VisibleCursor<C> {
             let row = row(&self.inner)?;
             if skip && self.is_saved(row.user_key) {
                 hidden += 1;
+                self.hidden += 1;
                 if hidden > HIDDEN_MAX {
                     // The target is the very last version there can be, so this can't stand still twice.
                     hidden = 0;
@@ -54,6 +55,7 @@ impl<C: SourceCursor> VisibleCursor<C> {
                     return Ok(());
                 }
                 ValueKind::Delete | ValueKind::SingleDelete => {
+                    self.hidden += 1;
                     save!(self, row.user_key);
                     (skip, hidden) = (true, 0);
                     self.inner.next()?;
@@ -89,6 +91,7 @@ impl<C: SourceCursor> VisibleCursor<C> {
     /// Leaves a covered row; now and then, what is covered behind it as well.
     fn leave_covered(&mut self) -> Result<()> {
         self.covered += 1;
+        self.hidden += 1;
         if self.covered >= COVERED_MAX {
             self.covered = 0;
             let cover = Cover {

@@ -112,6 +112,8 @@ pub struct VisibleCursor<C> {
     finger: usize,
     /// Covered rows since the last attempt to skip.
     covered: usize,
+    /// Rows stepped over without being shown since they were last asked for.
+    hidden: u64,
     state: State,
     /// The user key that is shown, or that is being skipped.
     saved: Vec<u8>,
@@ -152,6 +154,7 @@ impl<C: SourceCursor> VisibleCursor<C> {
             tombstones,
             finger: 0,
             covered: 0,
+            hidden: 0,
             state: State::Invalid,
             saved: Vec::new(),
             saved_ends: KeyEnds::default(),
@@ -197,6 +200,11 @@ impl<C: SourceCursor> VisibleCursor<C> {
     /// The cursor below, for its counters.
     pub fn inner(&self) -> &MergingCursor<C> {
         &self.inner
+    }
+
+    /// How many rows it has come to and not shown since this was last asked: older versions, deletions and what they delete.
+    pub fn take_hidden(&mut self) -> u64 {
+        std::mem::take(&mut self.hidden)
     }
 
     /// Leaves its row; it stands on none until it is positioned.

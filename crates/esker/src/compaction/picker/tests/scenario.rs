@@ -3,7 +3,7 @@
 //! A file of `scenarios/` holds scenarios between lines of `---`:
 //! ```text
 //! # what it shows
-//! options trigger=4 base=100 file=10 multiplier=10 levels=7 files_max=20 max_job=0 aging=60 now=500
+//! options trigger=4 base=100 file=10 multiplier=10 levels=7 files_max=20 max_job=0 aging=60 now=500 hidden=900
 //! L0: 9[a..z]10 8[a..z]10*          number[smallest..largest]bytes; * taken, ! marked, ~ all tombstones
 //! L6: 1[a..m]50@30 2[n..z]50        @ when it was written
 //! running 5->6 a..c                 a job
@@ -41,7 +41,7 @@ fn run(scenario: &str) -> String {
         level_base_bytes: 100,
         ..Default::default()
     };
-    let (mut max_job_bytes, mut now) = (0, 0);
+    let (mut max_job_bytes, mut now, mut hidden_rows) = (0, 0, 0);
     let mut levels: BTreeMap<usize, Vec<Arc<FileMeta>>> = BTreeMap::new();
     let mut running: Vec<RunningJob> = Vec::new();
     let mut version: Option<Version> = None;
@@ -66,6 +66,7 @@ fn run(scenario: &str) -> String {
                     "max_job" => max_job_bytes = value,
                     "aging" => options.aging = Aging::Expire(value),
                     "now" => now = value,
+                    "hidden" => hidden_rows = value,
                     _ => panic!("no option {name}"),
                 }
             }
@@ -101,6 +102,7 @@ fn run(scenario: &str) -> String {
                 running: &running,
                 max_job_bytes,
                 now_unix_seconds: now,
+                hidden_rows,
             };
             let (text, plan) = act(action, version, &options, &context, &mut cursor);
             for (i, line) in text.lines().enumerate() {
@@ -265,4 +267,4 @@ macro_rules! scenarios {
     )*};
 }
 
-scenarios! { targets level0 level0_deep leveled moves parallel manual bulk marked aged debt within }
+scenarios! { targets level0 level0_deep leveled moves parallel manual bulk marked hidden aged debt within }
