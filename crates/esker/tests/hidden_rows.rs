@@ -144,7 +144,7 @@ fn what_a_snapshot_keeps_is_not_merged_again_and_again() {
 }
 
 #[test]
-fn gets_and_scans_of_what_is_not_hidden_ask_for_nothing() {
+fn scans_of_what_is_not_hidden_ask_for_nothing() {
     let (db, _ended) = open();
     put(&db, 1);
     db.compact_range(None, None).unwrap();
