@@ -324,14 +324,13 @@ fn readers_see_numbers_rise_and_only_what_was_applied() {
     });
 }
 
-/// Three writers, of whose groups the append number `fail_at` fails; gives how large the failed groups were.
-fn fail_append(fail_at: usize) -> BTreeSet<usize> {
+/// Writers, of whose groups the append number `fail_at` fails; gives how large the failed groups were.
+fn fail_append(fail_at: usize, keys: &'static [&'static [u8]]) -> BTreeSet<usize> {
     let sizes = Arc::new(std::sync::Mutex::new(BTreeSet::new()));
     let seen = Arc::clone(&sizes);
     ::loom::model(move || {
         let model = Model::new(fail_at);
-        let keys: [&[u8]; 3] = [b"a", b"b", b"c"];
-        let written = run(&model, &keys);
+        let written = run(&model, keys);
         let failed: Vec<Vec<u8>> = keys
             .iter()
             .filter(|key| written.iter().all(|(other, _)| other != *key))
@@ -351,10 +350,20 @@ fn fail_append(fail_at: usize) -> BTreeSet<usize> {
 
 #[test]
 fn a_failed_append_fails_its_group_and_no_other() {
-    let sizes = fail_append(1);
+    let sizes = fail_append(1, &[b"a", b"b", b"c"]);
     assert_eq!(sizes, BTreeSet::from([1]), "the first to come is alone");
-    let sizes = fail_append(2);
-    assert_eq!(sizes, BTreeSet::from([1, 2]));
+    let sizes = fail_append(2, &[b"a", b"b", b"c"]);
+    assert_eq!(
+        sizes,
+        BTreeSet::from([1]),
+        "a group has room for one behind its leader's own"
+    );
+    let sizes = fail_append(3, &[b"a", b"b", b"c", b"d"]);
+    assert_eq!(
+        sizes,
+        BTreeSet::from([1, 2]),
+        "an appointed leader takes one more along"
+    );
 }
 
 #[test]

@@ -3,8 +3,9 @@
 //! The simple story: a writer that finds nobody committing becomes the leader, commits its own batch and leaves;
 //! a writer alone pays two uncontended locks and no hand-off. A writer that finds a leader at work queues its
 //! batch and waits; the first in the queue looks for a moment whether its turn has come before it goes to sleep. When the
-//! leader is done it appoints the first in the queue, which takes everybody queued behind it (up to [`GROUP_BYTES_MAX`])
-//! into one group: one WAL append, one sync, one publication for all of them.
+//! leader is done it takes everybody who queued meanwhile (up to [`GROUP_BYTES_MAX`]) into one group and commits that too: one WAL
+//! append and one publication for all of them, and whoever wakes up finds its write done. After [`GROUPS_FOR_OTHERS_MAX`] of these, and
+//! before writers that want a sync or are of another kind, it appoints the first in the queue instead, which leads the next group.
 //!
 //! Invariants:
 //! 1. `leading` is true exactly while some thread is the leader or was appointed and not yet woken; there is never
@@ -42,6 +43,10 @@ pub const GROUP_BYTES_MAX: usize = if cfg!(loom) { 1 } else { 1 << 20 };
 /// How often a writer looks whether it has been told something before it goes to sleep: some four microseconds, which is what a group takes
 /// that is not synced, and less than it costs to put a thread to sleep and wake it. Models need not spin.
 const LOOKS_BEFORE_SLEEP: u32 = if cfg!(loom) { 0 } else { 100 };
+
+/// Groups that a leader commits behind its own before it goes. An appointed leader has to wake up first, and until then nobody commits; but
+/// a writer should have its own answer soon.
+const GROUPS_FOR_OTHERS_MAX: usize = if cfg!(loom) { 1 } else { 4 };
 
 /// One writer's request, as the target sees it.
 #[derive(Debug)]
@@ -109,6 +114,7 @@ enum Turn {
 
 struct Waiter {
     no_wait: bool,
+    syncs: bool,
     slot: Mutex<(Option<Request>, Turn)>,
     /// Whether the turn has come, for who looks without the lock.
     is_told: AtomicBool,
@@ -142,9 +148,21 @@ struct Queue {
 }
 
 impl Queue {
-    /// The next one, if it may join a group of this kind.
-    fn pop_like(&mut self, no_wait: bool) -> Option<Arc<Waiter>> {
-        self.waiting.pop_front_if(|waiter| waiter.no_wait == no_wait)
+    /// Takes those that may join a group from the front of the queue, and their requests, until the group is large enough.
+    fn take(&mut self, group: &mut Vec<Request>, may_join: impl Fn(&Waiter) -> bool) -> Vec<Arc<Waiter>> {
+        let mut followers = Vec::new();
+        let mut bytes = 0;
+        while bytes < GROUP_BYTES_MAX
+            && let Some(waiter) = self.waiting.pop_front_if(|waiter| may_join(waiter))
+        {
+            let request = waiter.slot.lock().0.take();
+            if let Some(request) = request {
+                bytes += request.batch.as_bytes().len();
+                group.push(request);
+                followers.push(waiter);
+            }
+        }
+        followers
     }
 }
 
@@ -156,6 +174,13 @@ pub struct Stall<'a> {
 impl Drop for Stall<'_> {
     fn drop(&mut self) {
         self.queue.lock().stalled = None;
+    }
+}
+
+/// Gives followers their requests back, with what became of them.
+fn tell_all(followers: &[Arc<Waiter>], done: impl Iterator<Item = (Request, Result<()>)>) {
+    for (waiter, (request, result)) in followers.iter().zip(done) {
+        waiter.tell(|slot| *slot = (Some(request), Turn::Done(result)));
     }
 }
 
@@ -185,17 +210,20 @@ impl<T: CommitTarget> Pipeline<T> {
         if !queue.leading {
             queue.leading = true;
             drop(queue);
+            let no_wait = request.no_wait;
             let mut group = [request];
             let mut results = [Ok(())];
             self.run(target, &mut group, &mut results);
-            self.resign();
+            self.resign(target, no_wait);
             let ([request], [result]) = (group, results);
             return (Some(request.batch), result);
         }
         // A sync takes longer than anybody should look out for, and several who look out keep the leader from its processor.
-        let looks_out = queue.waiting.is_empty() && request.durability != Durability::Sync;
+        let syncs = request.durability == Durability::Sync;
+        let looks_out = queue.waiting.is_empty() && !syncs;
         let waiter = Arc::new(Waiter {
             no_wait: request.no_wait,
+            syncs,
             is_told: AtomicBool::new(false),
             slot: Mutex::new((Some(request), Turn::Waiting)),
             wake: Condvar::new(),
@@ -254,40 +282,39 @@ impl<T: CommitTarget> Pipeline<T> {
     fn lead_group(&self, target: &T, own: Option<Request>) -> (Option<RawBatch>, Result<()>) {
         let no_wait = own.as_ref().is_some_and(|request| request.no_wait);
         let mut group: Vec<Request> = own.into_iter().collect();
-        let mut followers = Vec::new();
-        {
+        let followers = {
             let mut queue = self.queue.lock();
             debug_assert!(queue.leading, "two leaders");
-            let mut bytes = 0;
-            while bytes < GROUP_BYTES_MAX
-                && let Some(waiter) = queue.pop_like(no_wait)
-            {
-                let request = waiter.slot.lock().0.take();
-                if let Some(request) = request {
-                    bytes += request.batch.as_bytes().len();
-                    group.push(request);
-                    followers.push(waiter);
-                }
-            }
-        }
+            queue.take(&mut group, |waiter| waiter.no_wait == no_wait)
+        };
         let mut results = vec![Ok(()); group.len()];
         self.run(target, &mut group, &mut results);
         let mut done = group.into_iter().zip(results);
         let own = done.next();
-        for (waiter, (request, result)) in followers.iter().zip(done) {
-            waiter.tell(|slot| *slot = (Some(request), Turn::Done(result)));
-        }
-        self.resign();
+        tell_all(&followers, done);
+        self.resign(target, no_wait);
         match own {
             Some((request, result)) => (Some(request.batch), result),
             None => (None, Err(Error::bug("a commit leader lost its own request"))),
         }
     }
 
-    /// Appoints the next leader, or notes that there is none.
-    fn resign(&self) {
+    /// Leaves the lead: commits for writers of the same kind that wait for no sync, then appoints the next leader, or notes that there is none.
+    fn resign(&self, target: &T, no_wait: bool) {
         let mut queue = self.queue.lock();
-        debug_assert!(queue.leading, "two leaders");
+        for _ in 0..GROUPS_FOR_OTHERS_MAX {
+            debug_assert!(queue.leading, "two leaders");
+            let mut group = Vec::new();
+            let followers = queue.take(&mut group, |waiter| waiter.no_wait == no_wait && !waiter.syncs);
+            if followers.is_empty() {
+                break;
+            }
+            drop(queue);
+            let mut results = vec![Ok(()); group.len()];
+            self.run(target, &mut group, &mut results);
+            tell_all(&followers, group.into_iter().zip(results));
+            queue = self.queue.lock();
+        }
         let Some(next) = queue.waiting.pop_front() else {
             queue.leading = false;
             return;
@@ -346,13 +373,19 @@ mod tests {
     use super::*;
     use crate::key::ValueKind;
     use std::sync::atomic::{AtomicU64, Ordering};
+    use std::sync::mpsc;
+    use std::thread::{self, ThreadId};
 
     #[derive(Default)]
     struct Log {
         last: Sequence,
         groups: Vec<Vec<(Sequence, u32)>>,
+        /// Who committed each group.
+        leaders: Vec<ThreadId>,
         applied: Vec<(Sequence, Vec<u8>)>,
         fail_next: bool,
+        /// What the next append waits for.
+        gate: Option<mpsc::Receiver<()>>,
     }
 
     #[derive(Default)]
@@ -378,6 +411,10 @@ mod tests {
             if std::mem::take(&mut log.fail_next) {
                 return Err(Error::new(crate::ErrorKind::Io, "disk on fire"));
             }
+            if let Some(gate) = log.gate.take() {
+                gate.recv().expect("a signal");
+            }
+            log.leaders.push(thread::current().id());
             let logged = group.iter().filter(|request| request.batch.sequence() != 0);
             log.groups.push(
                 logged
@@ -471,6 +508,65 @@ mod tests {
                 );
             }
         });
+    }
+
+    /// Commits `first`, and while that is being logged, `queued`, in this order; gives the groups, and by whom each was committed: 0 for
+    /// who came first.
+    fn lead_before(first: Request, queued: Vec<Request>) -> Vec<(usize, usize)> {
+        let pipeline = Pipeline::<Target>::new(Log::default());
+        let target = Target::default();
+        let (open, gate) = mpsc::channel();
+        pipeline.exclusive(|log| log.gate = Some(gate));
+        let mut threads = Vec::new();
+        thread::scope(|scope| {
+            let (pipeline, target) = (&pipeline, &target);
+            let mut commit = |request| {
+                let writer = scope.spawn(move || pipeline.commit(target, request).1.unwrap());
+                threads.push(writer.thread().id());
+            };
+            commit(first);
+            while !pipeline.queue.lock().leading {
+                thread::yield_now();
+            }
+            for (i, request) in queued.into_iter().enumerate() {
+                commit(request);
+                while pipeline.waiting() <= i {
+                    thread::yield_now();
+                }
+            }
+            open.send(()).expect("somebody waits");
+        });
+        let number = |id: &ThreadId| threads.iter().position(|thread| thread == id).expect("a writer");
+        pipeline.exclusive(|log| {
+            let leaders = log.leaders.iter().map(number);
+            leaders.zip(log.groups.iter().map(Vec::len)).collect()
+        })
+    }
+
+    #[test]
+    fn a_leader_commits_for_those_who_queued_meanwhile() {
+        let queued = vec![request(b"b"), request(b"c"), request(b"d")];
+        assert_eq!(lead_before(request(b"a"), queued), [(0, 1), (0, 3)]);
+    }
+
+    #[test]
+    fn a_leader_waits_for_no_sync_but_its_own() {
+        let synced = |key| Request {
+            durability: Durability::Sync,
+            ..request(key)
+        };
+        let queued = vec![request(b"b"), synced(b"c"), request(b"d")];
+        assert_eq!(lead_before(synced(b"a"), queued), [(0, 1), (0, 1), (2, 2)]);
+    }
+
+    #[test]
+    fn a_leader_that_would_not_wait_commits_for_none_who_would() {
+        let impatient = |key| Request {
+            no_wait: true,
+            ..request(key)
+        };
+        let queued = vec![impatient(b"b"), request(b"c"), request(b"d")];
+        assert_eq!(lead_before(impatient(b"a"), queued), [(0, 1), (0, 1), (2, 2)]);
     }
 
     #[test]
