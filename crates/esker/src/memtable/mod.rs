@@ -336,13 +336,13 @@ impl Memtable {
         self.sequence_max.load(Ordering::Relaxed)
     }
 
-    /// About what it has of the user keys `[start, end)`: exact up to some dozens of rows, within 10 to 20 % beyond. O(log n); a
-    /// vector is sorted if need be.
-    pub fn approximate_count(&self, start: &[u8], end: &[u8]) -> RangeCount {
+    /// About what it has of the user keys `[start, end)`, as a part of a sum of keys to which `besides` others belong: exact up to some
+    /// dozens of rows, beyond that as much as makes the sum known within 10 to 20 %. O(log n); a vector is sorted if need be.
+    pub fn approximate_count(&self, start: &[u8], end: &[u8], besides: u64) -> RangeCount {
         match &self.index {
             Index::Ordered(list) => {
                 let (from, to) = (list.target(start, u64::MAX), list.target(end, u64::MAX));
-                list.count_between(&from, &to)
+                list.count_between(&from, &to, besides)
             }
             Index::Vector(vector) => {
                 let rows = vector.rows();

@@ -211,7 +211,7 @@ fn size_estimates_are_close() {
         }
         let estimate = |from: u64, to: u64| {
             memtable
-                .approximate_count(&from.to_be_bytes(), &to.to_be_bytes())
+                .approximate_count(&from.to_be_bytes(), &to.to_be_bytes(), 0)
                 .keys
         };
         assert_eq!(estimate(5, 55), 50, "small ranges are exact");
@@ -223,6 +223,44 @@ fn size_estimates_are_close() {
         let bytes = memtable.approximate_bytes_of(estimate(0, count));
         let used = memtable.used_bytes() as f64;
         assert!((bytes as f64 / used - 1.0).abs() < 0.3, "{bytes} of {used}");
+    }
+}
+
+/// Beside a large sum, a part of it is counted from few rows, and the sum is known no less closely.
+#[test]
+fn a_part_of_a_sum_is_counted_as_closely_as_the_sum_needs() {
+    const COUNT: u64 = if cfg!(miri) { 150 } else { 20_000 };
+    let memtable = Memtable::new(MemtableKind::Ordered, KeyOrder::Bytewise, 1, 1 << 20, &pool());
+    for i in 0..COUNT {
+        let key = (i * 7919 % COUNT).to_be_bytes();
+        memtable.insert(i + 1, ValueKind::Put, &key, &[0; 20]);
+    }
+    let ranges = [
+        (0, COUNT),
+        (COUNT / 4, COUNT / 2),
+        (70, 90),
+        (COUNT - 1, COUNT),
+        (COUNT, 2 * COUNT),
+    ];
+    for (from, to) in ranges {
+        let exact = to.min(COUNT) - from.min(COUNT);
+        for besides in [0, 10, 1000, COUNT / 2, COUNT, 10 * COUNT, 1000 * COUNT] {
+            let found = memtable.approximate_count(&from.to_be_bytes(), &to.to_be_bytes(), besides);
+            assert_eq!(found.rows, found.keys, "each key has a row");
+            let slack = (exact + besides) * 3 / 10;
+            assert!(
+                found.keys.abs_diff(exact) <= slack,
+                "{found:?} of {exact}, {besides} besides"
+            );
+        }
+    }
+    if !cfg!(miri) {
+        let coarse = memtable.approximate_count(&[0; 8], &[9; 8], 1000 * COUNT);
+        assert_eq!(
+            coarse.rows % 1024,
+            0,
+            "{coarse:?}: counted from the rows of a high level"
+        );
     }
 }
 

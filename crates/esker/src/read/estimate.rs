@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::source::memtables;
 use crate::error::Result;
 use crate::key::{KeyOrder, SEQUENCE_MAX, ValueKind, internal_key};
-use crate::memtable::RangeCount;
+use crate::memtable::{Memtable, RangeCount};
 use crate::version::{FileMeta, LevelSums, Tables, View};
 
 /// What a range holds, about.
@@ -46,12 +46,6 @@ pub fn estimate(view: &View, tables: &Tables, start: &[u8], end: &[u8]) -> Resul
     if range.order.compare(start, end).is_ge() {
         return Ok(sum);
     }
-    for memtable in memtables(view) {
-        let RangeCount { rows, keys } = memtable.approximate_count(start, end);
-        let deletions = memtable.deletions() as f64 / memtable.entries().max(1) as f64;
-        let deletions = keys as f64 * deletions;
-        sum.add(memtable.approximate_bytes_of(rows), keys, deletions as u64);
-    }
     for file in version.level(0).files() {
         if !file.ends_before(range.order, start) && range.begins_before_end(file) {
             range.add_table(&mut sum, tables, file)?;
@@ -71,7 +65,24 @@ pub fn estimate(view: &View, tables: &Tables, start: &[u8], end: &[u8]) -> Resul
             sum.add_sums(&level.sums(&(from + 1..last.max(from + 1))));
         }
     }
+    for memtable in memtables(view) {
+        add_memtable(&mut sum, memtable, start, end);
+    }
     Ok(sum)
+}
+
+/// Adds what a memtable has of a range; no closer than what is in the sum makes worthwhile.
+fn add_memtable(sum: &mut Estimate, memtable: &Memtable, start: &[u8], end: &[u8]) {
+    let (entries, deletions) = (memtable.entries().max(1), memtable.deletions());
+    // Each delete takes away a key, so that what it leaves of the sum has to be known as well. Keys and bytes are both asked for.
+    let bytes_of_row = memtable.approximate_bytes_of(1).max(1);
+    let besides = sum
+        .keys()
+        .saturating_sub(2 * deletions)
+        .min(sum.bytes / bytes_of_row);
+    let RangeCount { rows, keys } = memtable.approximate_count(start, end, besides);
+    let deletions = keys as f64 * (deletions as f64 / entries as f64);
+    sum.add(memtable.approximate_bytes_of(rows), keys, deletions as u64);
 }
 
 /// User keys from one up to another, and internal keys before everything at either end.
@@ -101,18 +112,18 @@ impl<'a> Range<'a> {
     /// Adds the part of a table that lies in the range.
     fn add_table(&self, sum: &mut Estimate, tables: &Tables, file: &Arc<FileMeta>) -> Result<()> {
         let begins_inside = self.order.compare(self.start, file.smallest_user_key()).is_le();
-        if begins_inside && file.ends_before(self.order, self.end) {
+        let ends_inside = file.ends_before(self.order, self.end);
+        if begins_inside && ends_inside {
             sum.add_sums(&LevelSums::of(file));
             return Ok(());
         }
-        let (covered, part) = tables.with(file, self.order, |table| {
-            let reaches = table.approximate_offset(&self.to)?;
-            let covered = reaches.saturating_sub(table.approximate_offset(&self.from)?);
-            Ok((
-                covered,
-                covered as f64 / table.properties().data_bytes.max(1) as f64,
-            ))
+        // An end that reaches past the table need not be looked for.
+        let from = Some(self.from.as_slice()).filter(|_| !begins_inside);
+        let to = Some(self.to.as_slice()).filter(|_| !ends_inside);
+        let (covered, whole) = tables.with(file, self.order, |table| {
+            Ok((table.approximate_bytes(from, to)?, table.properties().data_bytes))
         })?;
+        let part = covered as f64 / whole.max(1) as f64;
         let of = |whole: u64| (whole as f64 * part) as u64;
         sum.add(
             covered.saturating_add(of(file.blob_bytes())),

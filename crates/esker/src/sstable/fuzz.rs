@@ -95,7 +95,7 @@ pub fn fuzz_table(bytes: &[u8], mend: bool) {
         );
     }
     let _ = (table.key_ranges(4), table.may_contain(b"key"));
-    let _ = table.approximate_offset(&internal_key(b"key", 1, ValueKind::Put));
+    let _ = table.approximate_bytes(Some(&internal_key(b"key", 1, ValueKind::Put)), None);
     let options = TableReadOptions {
         verify_checksums: false,
         fill_cache: true,

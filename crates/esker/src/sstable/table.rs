@@ -146,20 +146,40 @@ impl Table {
         passes
     }
 
-    /// About where in the file `internal_key` is or would be, in bytes.
-    pub fn approximate_offset(&self, internal_key: &[u8]) -> Result<u64> {
+    /// About how many bytes of data lie from one internal key up to another (none: from the beginning, to the end).
+    pub fn approximate_bytes(&self, from: Option<&[u8]>, to: Option<&[u8]>) -> Result<u64> {
+        // Ends that are near each other have their leaf in common.
+        let mut leaf = None;
+        let start = match from {
+            Some(key) => self.offset_of(key, &mut leaf)?,
+            None => HEADER_LEN as u64,
+        };
+        let end = match to {
+            Some(key) => self.offset_of(key, &mut leaf)?,
+            None => self.data_end(),
+        };
+        Ok(end.saturating_sub(start))
+    }
+
+    /// The offset of the block that an internal key belongs to; `held` is the leaf of the index looked into last, with its number.
+    fn offset_of<'a>(&'a self, internal_key: &[u8], held: &mut Option<(usize, Leaf<'a>)>) -> Result<u64> {
         let (key, trailer) = (user_key(internal_key), self.stored_trailer(trailer(internal_key)));
         let mut scratch = Vec::new();
         let ordinal = self.leaf_of(key, trailer, &mut scratch);
         if ordinal >= self.leaf_count() {
             return Ok(self.data_end());
         }
-        let leaf = self.index_leaf(ordinal, TableReadOptions::default())?;
+        if held.as_ref().is_none_or(|(number, _)| *number != ordinal) {
+            *held = Some((ordinal, self.index_leaf(ordinal, TableReadOptions::default())?));
+        }
+        let Some((_, leaf)) = held else {
+            return Ok(self.data_end());
+        };
         let at = leaf.search(&self.order, key, trailer, &mut scratch).index;
         if at >= leaf.len() {
             return Ok(self.data_end());
         }
-        Ok(self.handle(&leaf, at)?.offset)
+        Ok(self.handle(leaf, at)?.offset)
     }
 
     /// User keys, ascending, that cut the table into up to `parts` parts of about the same size. Reads no data.

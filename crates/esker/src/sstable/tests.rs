@@ -212,8 +212,13 @@ proptest! {
             let expected = expected_versions(&entries, key, sequence);
             prop_assert!(expected.is_empty() || table.may_contain(key));
             prop_assert_eq!(versions(&table, key, sequence).expect("whole"), expected);
-            let offset = table.approximate_offset(target).expect("whole");
-            prop_assert!(offset <= table.properties().data_bytes + 24);
+            let before = table.approximate_bytes(None, Some(target)).expect("whole");
+            let behind = table.approximate_bytes(Some(target), None).expect("whole");
+            prop_assert_eq!(before + behind, table.properties().data_bytes);
+            let other = &targets[targets.len() / 2];
+            let up_to_other = table.approximate_bytes(None, Some(other)).expect("whole");
+            let between = table.approximate_bytes(Some(target), Some(other)).expect("whole");
+            prop_assert_eq!(between, up_to_other.saturating_sub(before));
         }
         for (key, _) in &entries {
             for len in 0..4 {
@@ -352,9 +357,8 @@ fn large_tables_are_partitioned_and_read_the_same_pinned_or_not() {
             let ideal = total * (i as u64 + 1) / 8;
             assert!(point.bytes_before.abs_diff(ideal) < total / 50, "{point:?}");
         }
-        let middle = table
-            .approximate_offset(&internal_key(b"key0003000", 0, ValueKind::Put))
-            .expect("whole");
+        let key = internal_key(b"key0003000", 0, ValueKind::Put);
+        let middle = table.approximate_bytes(None, Some(&key)).expect("whole");
         assert!(middle.abs_diff(total / 2) < total / 10);
     }
     assert!(memory[0] + 8000 < memory[1], "{memory:?}");
@@ -556,6 +560,11 @@ fn a_pinned_value_outlives_the_table_and_the_cache() {
     assert!(pinned.expect("found").starts_with(b"key0000002@0"));
 }
 
+/// About where in the file a key is.
+fn offset_of(table: &Table, key: &[u8]) -> u64 {
+    24 + table.approximate_bytes(None, Some(key)).expect("whole")
+}
+
 #[test]
 fn scans_read_ahead_and_stop_at_the_bound() {
     let order = KeyOrder::Bytewise;
@@ -577,7 +586,7 @@ fn scans_read_ahead_and_stop_at_the_bound() {
     while cursor.valid() && order.compare_internal(cursor.key(), &stop).is_lt() {
         cursor.next().expect("whole");
     }
-    let limit = table.approximate_offset(&stop).expect("whole") + 8192;
+    let limit = offset_of(&table, &stop) + 8192;
     assert!(cursor.window_end() > 16 << 10, "it read ahead");
     assert!(
         cursor.window_end() <= limit,
@@ -599,8 +608,8 @@ fn scans_read_ahead_and_stop_at_the_bound() {
             cursor.next().expect("whole");
         }
         let (start, limit) = (
-            table.approximate_offset(&from).expect("whole") + (16 << 10),
-            table.approximate_offset(&stop).expect("whole") + 8192,
+            offset_of(&table, &from) + (16 << 10),
+            offset_of(&table, &stop) + 8192,
         );
         let end = cursor.window_end();
         assert!(start < end && end <= limit, "{end} not in {start}..{limit}");
@@ -613,7 +622,7 @@ fn scans_read_ahead_and_stop_at_the_bound() {
     }
     let key = internal_key(b"key0001500", SEQUENCE_MAX, ValueKind::SEEK);
     assert!(
-        cursor.window_end() > table.approximate_offset(&key).expect("whole"),
+        cursor.window_end() > offset_of(&table, &key),
         "it reads ahead again"
     );
 }
