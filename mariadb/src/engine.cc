@@ -1,6 +1,7 @@
 // The database of this server.
 #include "engine.h"
 
+#include "decided.h"
 #include "errors.h"
 #include "ttl.h"
 #include "variables.h"
@@ -127,6 +128,7 @@ bool open_database() {
 }
 
 void close_database() {
+  leave_decided();
   esker_write_options_free(synced_unlocked);
   esker_family_free(rows);
   esker_family_free(dictionary_family);

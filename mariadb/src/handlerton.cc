@@ -1,4 +1,5 @@
 // What the server calls for transactions: commit, rollback, save points, prepare, and recovery of what is prepared.
+#include "decided.h"
 #include "engine.h"
 #include "errors.h"
 #include "transaction.h"
@@ -110,7 +111,7 @@ int recover(handlerton *, XID *xids, uint room) {
 // Answers of the X/Open specification.
 constexpr int kXaOk = 0, kXaResourceError = -3, kXaUnknown = -4;
 
-int decide(XID *xid, esker_error *(*decision)(esker_transaction *)) {
+int decide(XID *xid, bool commits) {
   esker_transaction *transaction;
   esker_error *error = esker_transaction_take_prepared(db, slice(name_of(*xid)), &transaction);
   if (error != nullptr) {
@@ -120,14 +121,20 @@ int decide(XID *xid, esker_error *(*decision)(esker_transaction *)) {
     else logged(error, "deciding on a prepared transaction");
     return unknown ? kXaUnknown : kXaResourceError;
   }
-  error = decision(transaction);
-  esker_transaction_free(transaction);
-  return logged(error, "deciding on a prepared transaction") ? kXaResourceError : kXaOk;
+  error = commits ? esker_transaction_commit(transaction) : esker_transaction_roll_back(transaction);
+  if (error == nullptr) {
+    esker_transaction_free(transaction);
+    return kXaOk;
+  }
+  end_later(transaction, commits, error);
+  esker_error_free(error);
+  // Of the server's own transactions its log knows the decision. Who decides on one of XA has to know that it may be forgotten.
+  return xid->get_my_xid() != 0 ? kXaOk : kXaResourceError;
 }
 
-int commit_by_xid(handlerton *, XID *xid) { return decide(xid, esker_transaction_commit); }
+int commit_by_xid(handlerton *, XID *xid) { return decide(xid, true); }
 
-int roll_back_by_xid(handlerton *, XID *xid) { return decide(xid, esker_transaction_roll_back); }
+int roll_back_by_xid(handlerton *, XID *xid) { return decide(xid, false); }
 
 // Commits so far must not need the coordinator's log any more.
 void commit_checkpoint_request(void *cookie) {
@@ -156,6 +163,7 @@ void fill_transaction_calls(handlerton *hton) {
   hton->rollback_by_xid = roll_back_by_xid;
   hton->commit_checkpoint_request = commit_checkpoint_request;
   hton->flush_logs = flush_logs;
+  hton->pre_shutdown = end_decided_or_crash;
 }
 
 }  // namespace esker

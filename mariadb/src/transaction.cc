@@ -1,6 +1,7 @@
 // The transaction of a connection.
 #include "transaction.h"
 
+#include "decided.h"
 #include "dictionary.h"
 #include "engine.h"
 #include "errors.h"
@@ -48,6 +49,7 @@ void Transaction::forget(THD *thd) {
 
 int Transaction::begin(THD *thd, bool snapshot_now) {
   if (active_) return 0;
+  end_decided();
   const uint isolation = static_cast<uint>(thd_tx_isolation(thd));
   if (transaction_ == nullptr) {
     // What lists show it as.
@@ -165,29 +167,32 @@ int Transaction::commit(THD *thd) {
   if (!committed_in_order_ && error == nullptr) {
     if (!esker_transaction_is_prepared(transaction_)) {
       if (const int code = add_counters(thd)) {
-        give_up();
+        end(thd, esker_transaction_roll_back(transaction_), false);
         return code;
       }
     }
     error = esker_transaction_commit(transaction_);
   }
-  const int code = code_of(error, thd);
-  if (code == 0) ended();
-  else give_up();
-  return code;
+  return end(thd, error, true);
 }
 
-// The server asks for nothing more once it has told the client of the error. What was prepared is the coordinator's to decide, who does it
-// when the server starts; it keeps its locks until then.
-void Transaction::give_up() {
-  if (esker_transaction_is_prepared(transaction_)) {
-    esker_transaction_free(std::exchange(transaction_, nullptr));
+int Transaction::roll_back(THD *thd) {
+  if (!active_) return 0;
+  return end(thd, esker_transaction_roll_back(transaction_), false);
+}
+
+// The server asks for nothing more once it has told the client of an error. What is prepared ends as decided then, as soon as that can be
+// written.
+int Transaction::end(THD *thd, esker_error *error, bool commits) {
+  if (error != nullptr && esker_transaction_is_prepared(transaction_)) {
+    end_later(std::exchange(transaction_, nullptr), commits, error);
     // Somebody may be using it.
     given_up_.push_back(interrupter_.exchange(nullptr));
-  } else {
+  } else if (error != nullptr) {
     logged(esker_transaction_roll_back(transaction_), "rolling back what could not be committed");
   }
   ended();
+  return code_of(error, thd);
 }
 
 void Transaction::commit_in_order() {
@@ -201,13 +206,6 @@ void Transaction::commit_in_order() {
   commit_error_ = esker_transaction_set_write_options(transaction_, buffered);
   if (commit_error_ == nullptr) commit_error_ = esker_transaction_commit(transaction_);
   committed_in_order_ = commit_error_ == nullptr;
-}
-
-int Transaction::roll_back(THD *thd) {
-  if (!active_) return 0;
-  const int code = code_of(esker_transaction_roll_back(transaction_), thd);
-  if (code == 0) ended();
-  return code;
 }
 
 int Transaction::end_statement(THD *thd) {

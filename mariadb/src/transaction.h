@@ -67,12 +67,12 @@ class Transaction {
   int add_counters(THD *thd);
   int roll_back_one(THD *thd);
   int take_snapshot(THD *thd);
-  void give_up();
+  int end(THD *thd, esker_error *error, bool commits);
 
   esker_transaction *transaction_ = nullptr;
   esker_transaction_options *options_;
   std::atomic<esker_interrupter *> interrupter_ = nullptr;
-  std::vector<esker_interrupter *> given_up_;      // of transactions that the coordinator has to decide
+  std::vector<esker_interrupter *> given_up_;      // of transactions that end later
   esker_read_options *read_options_;
   esker_snapshot *snapshot_ = nullptr;             // of the transaction
   esker_snapshot *statement_snapshot_ = nullptr;

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # What a server answers when the device is full, and when a file is damaged: the server's own errors; connections live on, what was
-# committed is there, and writes go on when there is room. Needs to be root, for a small file system in memory.
+# committed is there, and writes go on when there is room; what the binary log has is committed, even if that can't be written at once.
+# Needs to be root, for a small file system in memory.
 # Usage: scripts/mariadb/limits.sh
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -44,6 +45,48 @@ there=$(tail -1 "$folder/written")
 [ "$there" -eq $((100 * acknowledged)) ] || fail "$there rows are there of $((100 * acknowledged))"
 ask "CHECK TABLE test.t" | grep -q 'status.*OK' || fail "CHECK TABLE after a full device"
 say "a full device: rows that were refused are not there, $there are, and writes went on when there was room"
+
+# The binary log is on another device, which has room. Of eight writers some have their row in the log when it can't be committed.
+server_stop "$folder"
+logged=("${options[@]}" --log-bin="$folder/binlog" --binlog-format=ROW --sync-binlog=1 --server-id=1)
+server_start "$folder" "${logged[@]}"
+ask "CREATE TABLE test.logged (id INT PRIMARY KEY, v VARBINARY(200)) ENGINE=ESKER"
+in_log() {
+  "$mariadb_prefix/usr/bin/mariadb-binlog" --no-defaults -v --base64-output=decode-rows "$folder"/binlog.0* | grep -c '^### INSERT INTO `test`.`logged`'
+}
+in_table() { ask "SELECT COUNT(*) FROM test.logged"; }
+rounds=0
+fall_behind_the_log() {
+  local writer writers
+  while :; do
+    rounds=$((rounds + 1))
+    [ "$rounds" -le 50 ] || fail "no commit failed behind the binary log"
+    head -c 200M /dev/zero >"$small/filler" 2>/dev/null || true
+    writers=()
+    for writer in 1 2 3 4 5 6 7 8; do
+      for i in $(seq 4000); do echo "INSERT INTO test.logged VALUES ($((rounds * 100000 + writer * 10000 + i)), RANDOM_BYTES(200));"; done |
+        client "$folder" -N >/dev/null 2>"$folder/errors.$writer" &
+      writers+=($!)
+    done
+    for writer in "${writers[@]}"; do wait "$writer" || true; done
+    [ -z "$(cat "$folder"/errors.[1-8] | grep ERROR | grep -v "$full")" ] || fail "other errors than of the full device: see $folder/errors.*"
+    [ "$(in_log)" -eq "$(in_table)" ] || return 0
+    rm "$small/filler"
+  done
+}
+for how in room kill stop; do
+  fall_behind_the_log
+  behind=$(($(in_log) - $(in_table)))
+  case $how in
+    kill) server_kill "$folder" ;;
+    stop) server_stop "$folder" ;;
+  esac
+  rm "$small/filler"
+  [ "$how" = room ] || server_start "$folder" "${logged[@]}"
+  there=$(in_table)
+  [ "$there" -eq "$(in_log)" ] || fail "$how: the binary log has $(in_log) rows, the table $there"
+  say "a full device behind the binary log, then $how: $behind rows were behind the log's; it and the table have $there"
+done
 
 # Some bytes of a file are changed while the server is down.
 ask "CREATE TABLE test.other ENGINE=ESKER AS SELECT seq FROM test.seq_1_to_1000; OPTIMIZE TABLE test.t, test.other" >/dev/null
