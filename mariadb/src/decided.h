@@ -9,8 +9,8 @@ namespace esker {
 // Takes a prepared transaction over that did not end, for this reason.
 void end_later(esker_transaction *transaction, bool commits, const esker_error *reason);
 
-// Ends what was taken over, as far as that can be written. Costs nothing where there is none. False if there is some left.
-bool end_decided();
+// Ends what was taken over, as far as that can be written without a wait. Costs nothing where there is none.
+void end_decided();
 
 // Before the server closes its binary log, and all connections have ended. A log that was closed is not asked any more what was
 // decided: where something is left, the process ends at once, as in a crash, and the next start asks the log.

@@ -226,6 +226,28 @@ fn a_full_device_at_the_log_refuses_writes_until_there_is_room() {
     }
 }
 
+/// A broken segment is left by way of a flush, which only writers that waited for it asked for.
+#[test]
+fn a_full_log_is_mended_also_for_who_would_not_wait() {
+    let mut bench = Bench::new("a_full_log_is_mended_also_for_who_would_not_wait");
+    bench.fill("default", 0..8);
+    bench
+        .faults
+        .add(Rule::new(Op::Append, Fault::Enospc).on_path(".wal").sticky());
+    let options = WriteOptions {
+        no_wait: true,
+        ..WriteOptions::default()
+    };
+    let error = bench.db.put_with(b"patience", b"none", &options).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NoSpace);
+    bench.faults.clear();
+    while let Err(error) = bench.db.put_with(b"patience", b"none", &options) {
+        assert_eq!(error.kind(), ErrorKind::Retry, "{error}");
+        std::thread::yield_now();
+    }
+    assert_eq!(bench.db.get(b"patience").unwrap().unwrap(), b"none");
+}
+
 #[test]
 fn a_full_device_at_the_very_first_write_loses_nothing_later() {
     let mut bench = Bench::new("a_full_device_at_the_very_first_write");

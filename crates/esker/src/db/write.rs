@@ -252,11 +252,12 @@ impl Core {
     /// Waits for flushes, of one family or of any, until `room`; fails where they fail.
     fn wait_for_flush(&self, no_wait: bool, family: Option<&Family>, room: impl Fn() -> bool) -> Result<()> {
         let would_wait = Error::new(ErrorKind::Retry, "the write would have to wait for a flush");
+        // The flush is wanted also by who does not wait for it.
+        self.wake();
         if no_wait {
             return Err(would_wait);
         }
         let _stall = self.pipeline.stall(would_wait);
-        self.wake();
         self.stop_writers(family);
         let waits_for_somebody = |scheduler: &Scheduler| scheduler.paused() && !scheduler.flushes_are_off();
         if self.scheduler().is_some_and(waits_for_somebody) {
