@@ -161,7 +161,8 @@ impl Table {
         Ok(end.saturating_sub(start))
     }
 
-    /// The offset of the block that an internal key belongs to; `held` is the leaf of the index looked into last, with its number.
+    /// About where an internal key is: in the middle of the block that it belongs to. `held` is the leaf of the index looked into last, with
+    /// its number.
     fn offset_of<'a>(&'a self, internal_key: &[u8], held: &mut Option<(usize, Leaf<'a>)>) -> Result<u64> {
         let (key, trailer) = (user_key(internal_key), self.stored_trailer(trailer(internal_key)));
         let mut scratch = Vec::new();
@@ -179,7 +180,8 @@ impl Table {
         if at >= leaf.len() {
             return Ok(self.data_end());
         }
-        Ok(self.handle(leaf, at)?.offset)
+        let block = self.handle(leaf, at)?;
+        Ok(block.offset.saturating_add(block.size / 2))
     }
 
     /// User keys, ascending, that cut the table into up to `parts` parts of about the same size. Reads no data.
