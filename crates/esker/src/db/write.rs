@@ -376,8 +376,10 @@ impl Core {
         if family.view().active.table.is_empty() {
             return Ok(());
         }
+        let began = family.view().active.wal_number();
         self.rotate_wal(token)?;
         self.replace_active(token.wal_number, family);
+        self.seal_left_behind(token, began);
         if family.id == DEFAULT_COLUMN_FAMILY {
             token.default_hint = InsertHint::default();
         }
@@ -385,6 +387,18 @@ impl Core {
         self.update_flush_urgency();
         self.wake();
         Ok(())
+    }
+
+    /// Makes memtables immutable that have rows from before segment `began`, but few beside the log that they keep.
+    fn seal_left_behind(&self, token: &Token, began: u64) {
+        let few = self.wal.own_bytes() / LOG_BYTES_OF_ROW_BYTES;
+        for family in token.families.by_id.values() {
+            let view = family.view();
+            let is_older = needed_wal(family).is_some_and(|number| number < began);
+            if is_older && view.sealed.is_empty() && view.active.table.used_bytes() as u64 <= few {
+                self.replace_active(token.wal_number, family);
+            }
+        }
     }
 
     /// Has compactions make room for the flush if a writer that fills a memtable now would have to wait for it.
@@ -427,6 +441,10 @@ fn is_full(wal: &WalWriter, segment_bytes: u64) -> bool {
     let own = wal.len().saturating_sub(wal.carried_bytes());
     own >= segment_bytes.max(wal.carried_bytes())
 }
+
+/// Rows that keep more than so many times their own bytes of the log are flushed with a memtable that is full. It costs little: each row is
+/// written once, sooner or later.
+const LOG_BYTES_OF_ROW_BYTES: u64 = 16;
 
 fn largest_active(families: &Families) -> Option<Arc<Family>> {
     families
@@ -520,6 +538,52 @@ mod tests {
         db.drop_column_family(&dropped).unwrap();
         assert!(!core.throttle.is_flush_urgent());
         db.resume_background_work();
+        db.close().unwrap();
+    }
+
+    /// It kept the log of all that others wrote behind it, up to `wal_bytes_max`.
+    #[test]
+    fn a_family_with_few_rows_keeps_no_log() {
+        let env = Env::simulated(1).0;
+        let open = || {
+            Opener::new(Options::default())
+                .env(env.clone())
+                .open("/db")
+                .unwrap()
+        };
+        let db = open();
+        let [few, many] = ["few", "many"].map(|name| {
+            db.create_column_family(name, ColumnFamilyOptions::default())
+                .unwrap()
+        });
+        db.pause_background_work();
+        let core = db.core();
+        db.put_cf(&few, b"key", b"value").unwrap();
+        db.put_cf(&many, b"key", &[1; 256 << 10]).unwrap();
+        let family = core.family(0).unwrap();
+        for round in 0..4_u8 {
+            for key in 0..64_u8 {
+                db.put(&[key], &[round; 8 << 10]).unwrap();
+            }
+            core.with_token(|token| core.seal(token, &family)).unwrap();
+            while core.run_one(Lane::Flush) {}
+            let rows = |id| core.family(id).unwrap().view().active.table.entries();
+            // A memtable as old as that of the others may yet get more.
+            assert_eq!(rows(few.id()), u64::from(round == 0));
+            assert_eq!(rows(many.id()), 1, "more than it keeps of the log is worth");
+            if round == 1 {
+                core.with_token(|token| core.seal(token, &core.family(many.id()).unwrap()))
+                    .unwrap();
+                while core.run_one(Lane::Flush) {}
+                assert!(core.wal.own_bytes() < 1 << 10, "nobody needs it");
+                db.put_cf(&many, b"key", &[1; 256 << 10]).unwrap();
+            }
+        }
+        db.resume_background_work();
+        db.close().unwrap();
+        let db = open();
+        let few = db.column_family("few").unwrap();
+        assert_eq!(db.get_cf(&few, b"key").unwrap().unwrap(), b"value");
         db.close().unwrap();
     }
 }
