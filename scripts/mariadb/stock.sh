@@ -19,7 +19,7 @@ explained=mariadb/tests/explained
 rm -rf "$results"
 # What InnoDB answers is wanted, not what its overlay lets pass.
 find "$mariadb_tests/plugin/innobase" -name '*.rdiff' -delete
-# The engine is said by the overlay; these would say another one.
+# These are of InnoDB and of MyISAM; the overlay has its own, of a server with InnoDB and of one without.
 find "$mariadb_tests/suite/engines" -name combinations -delete
 for engine in $engines; do
   mkdir -p "$results/$engine"
