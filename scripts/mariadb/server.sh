@@ -10,13 +10,24 @@ server_end() {
 }
 trap server_end EXIT
 
+# Runs a program of the server's for the data directory in FOLDER. A server that starts removes all temporary tables from where it has
+# its own: no two may share the place.
+server_program() { # FOLDER PROGRAM ARGUMENT…
+  local folder=$1 program=$2
+  shift 2
+  mkdir -p "$folder/tmp"
+  TMPDIR=$(cd "$folder/tmp" && pwd)
+  export TMPDIR
+  exec "$mariadb_prefix/usr/$program" --no-defaults --basedir="$mariadb_prefix/usr" \
+    --datadir="$folder/data" --user="$(id -un)" --lc-messages-dir="$mariadb_prefix/usr/share/mysql" "$@"
+}
+
 # Makes an empty data directory, if there is none in FOLDER.
 server_install() { # FOLDER
   [ -d "$1/data/mysql" ] && return
   mkdir -p "$1/data"
-  "$mariadb_prefix/usr/bin/mariadb-install-db" --no-defaults --basedir="$mariadb_prefix/usr" --datadir="$1/data" \
-    --user="$(id -un)" --auth-root-authentication-method=normal --skip-test-db --force \
-    --lc-messages-dir="$mariadb_prefix/usr/share/mysql" >"$1/install.log" 2>&1 || fail "see $1/install.log"
+  (server_program "$1" bin/mariadb-install-db --auth-root-authentication-method=normal --skip-test-db --force \
+    >"$1/install.log" 2>&1) || fail "see $1/install.log"
 }
 
 # Starts the server of FOLDER in the background and waits until it answers.
@@ -24,10 +35,9 @@ server_start() { # FOLDER OPTION…
   local folder=$1
   shift
   [ "${#folder}" -lt 100 ] || fail "the path $folder is too long for a socket in it: ESKER_MARIADB_HOME chooses a shorter one"
-  "$mariadb_prefix/usr/sbin/mariadbd" --no-defaults --basedir="$mariadb_prefix/usr" --datadir="$folder/data" \
-    --socket="$folder/socket" --skip-networking --user="$(id -un)" --log-error="$folder/error.log" \
-    --lc-messages-dir="$mariadb_prefix/usr/share/mysql" --character-sets-dir="$mariadb_prefix/usr/share/mysql/charsets" \
-    --plugin-dir="$mariadb_plugins" --plugin-maturity=experimental --plugin-load-add=ha_esker "$@" 2>>"$folder/error.log" &
+  server_program "$folder" sbin/mariadbd --socket="$folder/socket" --skip-networking --log-error="$folder/error.log" \
+    --character-sets-dir="$mariadb_prefix/usr/share/mysql/charsets" --plugin-dir="$mariadb_plugins" \
+    --plugin-maturity=experimental --plugin-load-add=ha_esker "$@" 2>>"$folder/error.log" &
   local process=$! tries=0
   echo "$process" >"$folder/process"
   server_folders+=("$folder")

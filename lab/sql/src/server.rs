@@ -67,8 +67,13 @@ impl Home {
         ))
     }
 
-    /// A command of the server's, which finds the few libraries that the prefix has for it.
-    fn command(&self, program: &str) -> Command {
+    /// A command of the server's, which finds the few libraries that the prefix has for it, for the data directory in `folder`. A server
+    /// that starts removes all temporary tables from where it has its own, so that no two may share the place.
+    fn command(&self, program: &str, folder: &Path) -> Result<Command> {
+        let temporary = folder.join("tmp");
+        let temporary = std::path::absolute(&temporary)
+            .and_then(|path| std::fs::create_dir_all(&path).map(|()| path))
+            .map_err(|e| Error::io(temporary.display(), &e))?;
         let mut command = Command::new(self.program(program));
         let mut path = std::ffi::OsString::new();
         for part in [
@@ -80,8 +85,11 @@ impl Home {
             path.push(":");
         }
         path.push(std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default());
-        command.env("LD_LIBRARY_PATH", path).stdin(Stdio::null());
         command
+            .env("LD_LIBRARY_PATH", path)
+            .env("TMPDIR", temporary)
+            .stdin(Stdio::null());
+        Ok(command)
     }
 
     /// Makes the data directory of a new server in `folder`.
@@ -90,7 +98,7 @@ impl Home {
         let file = File::create(&log).map_err(|e| Error::io(log.display(), &e))?;
         let errors = file.try_clone().map_err(|e| Error::io(log.display(), &e))?;
         let status = self
-            .command("bin/mariadb-install-db")
+            .command("bin/mariadb-install-db", folder)?
             .arg("--no-defaults")
             .arg(format!("--basedir={}", self.program("").display()))
             .arg(format!("--datadir={}", folder.join("data").display()))
@@ -120,7 +128,9 @@ impl Home {
 /// The errors in a server's log, or else its last lines.
 fn tail(file: &Path) -> String {
     let text = std::fs::read_to_string(file).unwrap_or_default();
-    let mut lines: Vec<&str> = text.lines().filter(|line| line.contains("[ERROR]")).collect();
+    // Statements of a server that has no client yet are refused without the brackets.
+    let is_error = |line: &&str| line.contains("[ERROR]") || line.starts_with("ERROR");
+    let mut lines: Vec<&str> = text.lines().filter(is_error).collect();
     if lines.is_empty() {
         lines = text.lines().collect();
     }
@@ -165,7 +175,7 @@ impl Server {
         let log = folder.join("error.log");
         let file = File::create(&log).map_err(|e| Error::io(log.display(), &e))?;
         let options = start.engine.options(&start.setup);
-        let mut command = home.command("sbin/mariadbd");
+        let mut command = home.command("sbin/mariadbd", folder)?;
         command
             .arg("--no-defaults")
             .arg(format!("--basedir={}", home.program("").display()))

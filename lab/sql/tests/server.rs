@@ -121,19 +121,23 @@ fn the_insert_benchmark_gives_a_row_for_each_step() {
     }
 }
 
-#[test]
-fn rows_that_are_missing_are_found() {
-    let Some(home) = home() else { return };
-    let dir = folder();
-    let server = Server::start(&Start {
-        home: &home,
-        folder: dir.path(),
+fn server(home: &Home, folder: &Path) -> Server {
+    Server::start(&Start {
+        home,
+        folder,
         engine: Engine::named("innodb").unwrap(),
         setup: setup(),
         preload: None,
         group: None,
     })
-    .unwrap();
+    .unwrap()
+}
+
+#[test]
+fn rows_that_are_missing_are_found() {
+    let Some(home) = home() else { return };
+    let dir = folder();
+    let server = server(&home, dir.path());
     let mut connection = server.connect().unwrap();
     connection.run(&insert::create("InnoDB")).unwrap();
     insert::check(&mut connection, 0).unwrap();
@@ -141,4 +145,24 @@ fn rows_that_are_missing_are_found() {
     assert!(error.to_string().contains("100 were acknowledged"), "{error}");
     drop(connection);
     server.stop().unwrap();
+}
+
+/// Tests beside each other failed by chance: each server that started removed the temporary tables of all others.
+#[test]
+fn a_server_that_starts_leaves_the_temporary_tables_of_others() {
+    let Some(home) = home() else { return };
+    let (first, second) = (folder(), folder());
+    let one = server(&home, first.path());
+    let mut connection = one.connect().unwrap();
+    connection
+        .run("CREATE TEMPORARY TABLE t (a INT) ENGINE=Aria")
+        .unwrap();
+    connection.run("INSERT INTO t VALUES (1), (2)").unwrap();
+    let two = server(&home, second.path());
+    // The second name opens the table's files once more.
+    assert_eq!(connection.count("SELECT * FROM t JOIN t AS s").unwrap(), 4);
+    connection.run("DROP TABLE t").unwrap();
+    drop(connection);
+    one.stop().unwrap();
+    two.stop().unwrap();
 }
