@@ -13,8 +13,8 @@ use esker_env::Env;
 
 const ROWS: u32 = 20_000;
 
-/// How many scans over [`ROWS`] hidden rows pay for a merge with as many others. Half of them are too few.
-const SCANS: u32 = 40;
+/// How many scans over [`ROWS`] hidden rows pay for a merge with as many others. A quarter of them are too few.
+const SCANS: u32 = 14;
 
 struct Ended(Mutex<Sender<CompactionReason>>);
 
@@ -114,6 +114,23 @@ fn tables_of_level_0_are_merged_before_there_are_many() {
     put(&db, 1);
     db.flush().unwrap();
     assert_eq!(above(&db), ("0".into(), 1));
+    for _ in 0..SCANS {
+        scan(&db, 1, true);
+    }
+    assert_eq!(next(&ended), CompactionReason::HiddenRows);
+    db.wait_idle().unwrap();
+    assert_eq!((merges(&db), above(&db)), (1, ("0".into(), 0)));
+}
+
+/// It stayed above, and was merged with all the rest once more a little later.
+#[test]
+fn a_memtable_goes_down_with_level_0() {
+    let (db, ended) = open();
+    put(&db, 1);
+    db.flush().unwrap();
+    for i in 0..ROWS / 4 {
+        db.put(&i.to_be_bytes(), &[1; 20]).unwrap();
+    }
     for _ in 0..SCANS {
         scan(&db, 1, true);
     }

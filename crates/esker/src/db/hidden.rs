@@ -7,9 +7,6 @@ use crate::compaction::picker;
 use crate::options::CompactionStyle;
 use crate::version::Family;
 
-/// The active memtable goes with level 0 if it has this part of the rows of both, one in so many.
-const ACTIVE_PART: u64 = 4;
-
 impl Core {
     /// Seals one family's memtable, if a merge with it pays. Not while a group is committed or the token is taken for something else,
     /// as its holder may wait for background work: then at the next look.
@@ -51,12 +48,55 @@ impl Core {
         }
         if options.compaction_style == CompactionStyle::Manual
             || !view.sealed.is_empty()
-            || active.saturating_mul(ACTIVE_PART) < active.saturating_add(level0)
-            || !picker::merge_pays(&view.version, &options, active, hidden)
+            || !picker::merge_takes_memtable(&view.version, &options, active, hidden)
         {
             return false;
         }
         let running = self.running.lock();
         !running.is_reserved(family.id) && !running.context(family.id).level0_goes_down()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use esker_env::Env;
+
+    use crate::background::{Lane, Work};
+    use crate::db::Opener;
+    use crate::options::Options;
+
+    /// Level 0 went down without it, and all of it was merged once more behind the flush.
+    #[test]
+    fn level_0_waits_for_the_memtable_that_goes_with_it() {
+        let opener = Opener::new(Options::default()).env(Env::simulated(1).0);
+        let db = opener.open("/db").unwrap();
+        let put = || {
+            for i in 0..20_000_u32 {
+                db.put(&i.to_be_bytes(), b"value").unwrap();
+            }
+        };
+        put();
+        db.compact_range(None, None).unwrap();
+        db.pause_background_work();
+        put();
+        let core = db.core();
+        let family = core.family(0).unwrap();
+        core.with_token(|token| core.seal(token, &family)).unwrap();
+        while core.run_one(Lane::Flush) {}
+        put();
+        assert!(!core.run_one(Lane::Compaction), "nobody has read it");
+        family.hidden.add(1 << 20);
+        core.with_token(|_| assert!(!core.run_one(Lane::Compaction), "a group is committed"));
+        assert_eq!(family.view().version.level(0).len(), 1);
+        assert!(core.run_one(Lane::Compaction), "the memtable is sealed");
+        assert!(!core.run_one(Lane::Compaction), "it is to be flushed first");
+        while core.run_one(Lane::Flush) {}
+        assert_eq!(family.view().version.level(0).len(), 2);
+        assert!(core.run_one(Lane::Compaction), "both go down");
+        assert_eq!(family.view().version.level(0).len(), 0);
+        assert_eq!(core.metrics.compactions_for_hidden_rows.get(), 1);
+        assert!(!core.run_one(Lane::Compaction));
+        db.resume_background_work();
+        db.close().unwrap();
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::compaction::picker::{PickerContext, Plan, RunningJob};
+use crate::compaction::picker::{PickerContext, Plan, RunningJob, merge_takes_memtable};
 use crate::version::{Family, View};
 
 /// Compactions that run, so that no two get in each other's way. Whoever holds it is the only one that picks.
@@ -24,14 +24,15 @@ impl Running {
 
     /// The same where tables may be too old, and readers may ask for a merge.
     pub fn context_at(&self, family: &Family, view: &View, now_unix_seconds: u64) -> PickerContext<'_> {
+        let hidden = family.hidden.get();
+        let memtable = view.active.table.entries();
+        // What is flushed, or should be, is merged with the rest.
+        let waits = hidden > 0
+            && (!view.sealed.is_empty()
+                || merge_takes_memtable(&view.version, &family.options(), memtable, hidden));
         PickerContext {
             now_unix_seconds,
-            // What is being flushed should be merged with the rest.
-            hidden_rows: if view.sealed.is_empty() {
-                family.hidden.get()
-            } else {
-                0
-            },
+            hidden_rows: if waits { 0 } else { hidden },
             ..self.context(family.id)
         }
     }

@@ -7,7 +7,7 @@
 use crate::sync::{AtomicU64, Ordering};
 
 /// Steps after which somebody should look whether a merge pays.
-const LOOK_EVERY: u64 = 1 << 18;
+const LOOK_EVERY: u64 = 1 << 16;
 
 /// The steps of all iterators over a family since its level 0 was last merged down. A guide only: no order with anything else.
 #[derive(Debug, Default)]

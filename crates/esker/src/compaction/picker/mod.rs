@@ -49,7 +49,7 @@ mod tests;
 pub use age::next_aged_in;
 pub use collect::{emptied, garbage};
 pub use conflict::{PickerContext, RunningJob};
-pub use hidden::{merge_pays, rows_of_level};
+pub use hidden::{merge_takes_memtable, rows_of_level};
 pub use levels::{
     LevelScore, LevelTargets, estimate_coming_debt, estimate_debt, level_targets, level0_due_files,
     level0_is_due, scores,
