@@ -30,7 +30,7 @@ bool keep_larger_operand(void *, esker_slice key, const esker_slice *operands, s
 
 // Settings of transactions, which are the program's and not stored with the database.
 bool is_of_transactions(const Bytes &name) {
-  for (const char *known : {"shards", "max_locks", "deadlock_depth", "deadlocks_kept", "max_write_set_bytes"}) {
+  for (const char *known : {"shards", "max_locks", "overtakes", "deadlock_depth", "deadlocks_kept", "max_write_set_bytes"}) {
     if (name == known) return true;
   }
   return false;

@@ -2327,7 +2327,8 @@ void esker_transaction_settings_set_optimistic(esker_transaction_settings *setti
 
 // Sets a number by name: `shards` of the lock table (a power of two, 4096 at most; 64), `max_locks` (4 Mi), `lock_timeout_us` (how long a
 // request waits that says nothing else, `ESKER_TIMEOUT_NEVER` for ever; 1,000,000), `deadlock_depth` (transactions in the longest circle
-// of waiters that is looked for, 0: none; 64), `deadlocks_kept` (16), `max_write_set_bytes` (how much one transaction may write; 1 GiB).
+// of waiters that is looked for, 0: none; 64), `deadlocks_kept` (16), `overtakes` (how many that come later take a free key while the
+// thread wakes up whose turn it is, 0: none, in order of arrival; 16), `max_write_set_bytes` (how much one transaction may write; 1 GiB).
 // Error: `ESKER_INVALID_ARGUMENT` for an unknown name.
 ESKER_MUST_USE
 esker_error *esker_transaction_settings_set(esker_transaction_settings *settings,

@@ -43,7 +43,8 @@ pub extern "C" fn esker_transaction_settings_set_optimistic(
 
 /// Sets a number by name: `shards` of the lock table (a power of two, 4096 at most; 64), `max_locks` (4 Mi), `lock_timeout_us` (how long a
 /// request waits that says nothing else, `ESKER_TIMEOUT_NEVER` for ever; 1,000,000), `deadlock_depth` (transactions in the longest circle
-/// of waiters that is looked for, 0: none; 64), `deadlocks_kept` (16), `max_write_set_bytes` (how much one transaction may write; 1 GiB).
+/// of waiters that is looked for, 0: none; 64), `deadlocks_kept` (16), `overtakes` (how many that come later take a free key while the
+/// thread wakes up whose turn it is, 0: none, in order of arrival; 16), `max_write_set_bytes` (how much one transaction may write; 1 GiB).
 /// Error: `ESKER_INVALID_ARGUMENT` for an unknown name.
 #[must_use]
 #[unsafe(no_mangle)]
@@ -66,6 +67,7 @@ pub unsafe extern "C" fn esker_transaction_settings_set(
             "lock_timeout_us" => settings.locks.timeout = timeout(value).unwrap_or_default(),
             "deadlock_depth" => settings.locks.deadlock_depth = count()?,
             "deadlocks_kept" => settings.locks.deadlocks_kept = count()?,
+            "overtakes" => settings.locks.overtakes = count()?,
             "max_write_set_bytes" => settings.max_write_set_bytes = count()?,
             _ => {
                 return Err(Error::invalid(format!(

@@ -18,6 +18,7 @@ static esker_db *open_with(esker_env *env, bool optimistic) {
   OK(esker_transaction_settings_set(settings, "lock_timeout_us", ESKER_TIMEOUT_NEVER));
   OK(esker_transaction_settings_set(settings, "deadlock_depth", 8));
   OK(esker_transaction_settings_set(settings, "deadlocks_kept", 4));
+  OK(esker_transaction_settings_set(settings, "overtakes", 2));
   OK(esker_transaction_settings_set(settings, "max_write_set_bytes", 1 << 20));
   FAILS(ESKER_INVALID_ARGUMENT, "patience", esker_transaction_settings_set(settings, "patience", 1));
   esker_db *db;

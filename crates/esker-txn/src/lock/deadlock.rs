@@ -135,7 +135,7 @@ mod tests {
     use super::*;
     use crate::lock::key::StoredKey;
     use crate::lock::target::{Request, Target};
-    use crate::lock::waits::Seat;
+    use crate::lock::waits::{Seat, Turn};
 
     fn waiting(txn: u64, blockers: &[u64]) -> Waiting {
         Waiting {
@@ -154,6 +154,9 @@ mod tests {
                 .map(|txn| Blocker::holder(TransactionId(*txn)))
                 .collect(),
             overtakes: Vec::new(),
+            is_holder: false,
+            overtaken: 0,
+            turn: Turn::Sleeps,
             seat: Arc::new(Seat::default()),
         }
     }

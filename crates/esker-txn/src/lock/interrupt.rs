@@ -30,7 +30,7 @@ impl Interrupter {
         let seat = self.0.seat.lock().clone();
         if let Some(seat) = seat {
             // Who has looked already is asleep once its seat can be had.
-            drop(seat.granted.lock());
+            drop(seat.word.lock());
             seat.wake.notify_one();
         }
     }

@@ -131,6 +131,31 @@ fn of_two_that_cross_one_is_refused_at_most() {
     assert_ne!(refused.load(Ordering::Relaxed), 0, "they never met");
 }
 
+/// The first key is held at first, so that who waits for it is called and may be passed by the other.
+#[test]
+fn of_two_that_cross_behind_a_third_one_is_refused_at_most() {
+    let refused = Arc::new(std::sync::atomic::AtomicU64::new(0));
+    let seen = Arc::clone(&refused);
+    ::loom::model(move || {
+        let model = Model::new(1);
+        let third = holder(&model, Exclusive);
+        let (a, b) = both(
+            &model,
+            |model| cross(model, 2, [1, 0]),
+            |model| {
+                model.end(third);
+                cross(model, 3, [0, 1])
+            },
+        );
+        assert!(a || b, "both were refused");
+        let deadlocks = model.manager.deadlocks().len();
+        assert_eq!(deadlocks, usize::from(!(a && b)));
+        seen.fetch_add(deadlocks as u64, Ordering::Relaxed);
+        model.check_empty();
+    });
+    assert_ne!(refused.load(Ordering::Relaxed), 0, "they never met");
+}
+
 #[test]
 fn of_two_upgrades_one_is_refused_at_most() {
     let upgrade = |model: &Model, id| {
@@ -174,6 +199,39 @@ fn a_lock_is_handed_on_to_all_who_wait() {
         }
         model.check_empty();
     });
+}
+
+/// Whoever is passed on its way, and has to lie down again, is called once more.
+#[test]
+fn who_was_passed_is_let_in_behind_it() {
+    // Of the second lock of the holder: behind the waiter's, and before it.
+    let orders = Arc::new(std::sync::Mutex::new([0, 0]));
+    let seen = Arc::clone(&orders);
+    ::loom::model(move || {
+        let model = Model::new(1);
+        let first = holder(&model, Exclusive);
+        let waiter = {
+            let model = Arc::clone(&model);
+            ::loom::thread::spawn(move || {
+                let mut locks = locks(2);
+                model.lock(&mut locks, 0, Exclusive).expect("granted");
+                model.write(0);
+                model.clock.0.store(1, Ordering::Relaxed);
+                model.end(locks);
+            })
+        };
+        model.end(first);
+        let mut second = locks(3);
+        model.lock(&mut second, 0, Exclusive).expect("granted");
+        let is_behind = model.clock.0.load(Ordering::Relaxed) == 1;
+        model.write(0);
+        model.end(second);
+        waiter.join().expect("the waiter");
+        seen.lock().expect("counts")[usize::from(!is_behind)] += 1;
+        model.check_empty();
+    });
+    let orders = *orders.lock().expect("counts");
+    assert!(orders[0] > 0 && orders[1] > 0, "{orders:?}");
 }
 
 #[test]

@@ -16,7 +16,7 @@ use super::settings::LockSettings;
 use super::table::{Attempt, Freed, Room};
 use super::target::{Range, Request, Target, hash_key};
 use super::view::{Shards, View, shard_of};
-use super::waits::{Seat, Waiting, Waits};
+use super::waits::{Seat, Turn, Waiting, Waits, Word};
 use super::{Acquired, Interrupter, LockMode, TransactionId, error};
 
 /// The locks of all transactions of a database.
@@ -55,7 +55,7 @@ impl LockManager {
         settings.check()?;
         Ok(Self {
             shards: (0..settings.shards).map(|_| CachePadded::default()).collect(),
-            waits: Mutex::default(),
+            waits: Mutex::new(Waits::new(settings.overtakes)),
             room: CachePadded::new(Room::new(settings.max_locks)),
             settings,
             clock,
@@ -167,7 +167,7 @@ impl LockManager {
     pub fn notice_time(&self) {
         for waiting in &self.waits.lock().queue {
             // Who has looked already is asleep once its seat can be had.
-            drop(waiting.seat.granted.lock());
+            drop(waiting.seat.word.lock());
             waiting.seat.wake.notify_one();
         }
     }
@@ -215,6 +215,9 @@ impl LockManager {
             since,
             blockers: Vec::new(),
             overtakes: Vec::new(),
+            is_holder: !locks.is_empty(),
+            overtaken: 0,
+            turn: Turn::Asks,
             seat: Arc::clone(seat),
         };
         let patience = Patience {
@@ -249,11 +252,23 @@ impl LockManager {
     fn stand(&self, view: &mut View<'_>, waiting: Waiting, patience: Patience) -> Result<Standing> {
         let (txn, request, seat) = (waiting.txn, waiting.request.clone(), Arc::clone(&waiting.seat));
         let mut waits = self.waits.lock();
-        let waits = &mut *waits;
         waits.enter(view, waiting);
         waits.settle(view, &request);
+        let standing = self.break_circles(&mut waits, view, (txn, &request, &seat), patience);
+        waits.go_to_sleep(txn);
+        standing
+    }
+
+    /// Where a request that stands in the queue has come to, once no circle goes through it or none can be broken.
+    fn break_circles(
+        &self,
+        waits: &mut Waits,
+        view: &mut View<'_>,
+        (txn, request, seat): (TransactionId, &Request, &Seat),
+        patience: Patience,
+    ) -> Result<Standing> {
         loop {
-            if let Some(acquired) = *seat.granted.lock() {
+            if let Some(acquired) = seat.granted() {
                 return Ok(Standing::Granted(acquired));
             }
             let Some(circle) = find_circle(&waits.queue, txn, self.settings.deadlock_depth) else {
@@ -281,7 +296,7 @@ impl LockManager {
             if let Some(waiting) = waits.queue.get_mut(fair.waiter) {
                 waiting.overtakes.push(fair.blocker.txn);
             }
-            waits.settle(view, &request);
+            waits.settle(view, request);
         }
     }
 
@@ -305,10 +320,19 @@ impl LockManager {
         // What can't be added up never comes.
         let deadline = since.checked_add(timeout);
         let is_interrupted = || locks.interrupts().is_some_and(Interrupter::is_requested);
-        let mut granted = seat.granted.lock();
+        let mut word = seat.word.lock();
         loop {
-            if let Some(acquired) = *granted {
-                return Ok(acquired);
+            match *word {
+                Word::Granted(acquired) => return Ok(acquired),
+                Word::Come => {
+                    drop(word);
+                    let mut view = View::of(&self.shards, request);
+                    self.waits.lock().ask_again(&mut view, locks.id(), request);
+                    drop(view);
+                    word = seat.word.lock();
+                    continue;
+                }
+                Word::Wait => {}
             }
             if !timeout.is_zero() && is_interrupted() {
                 break;
@@ -321,13 +345,14 @@ impl LockManager {
             if left.is_zero() {
                 break;
             }
-            seat.wake.wait_for(&mut granted, left);
+            seat.wake.wait_for(&mut word, left);
         }
-        drop(granted);
+        drop(word);
         let mut view = View::of(&self.shards, request);
         let mut waits = self.waits.lock();
-        // Granted in the last moment.
-        if let Some(acquired) = *seat.granted.lock() {
+        // It may be free in the last moment.
+        waits.ask_again(&mut view, locks.id(), request);
+        if let Some(acquired) = seat.granted() {
             return Ok(acquired);
         }
         match waits.leave(&mut view, locks.id()) {

@@ -12,12 +12,19 @@
 //!
 //! Whoever can't have a lock at once stands in one queue (`waits.rs`), in order of arrival, with those for whom it waits
 //! beside it: holders, and those ahead whose requests conflict with its own. So a reader does not overtake a writer that
-//! waits. Whoever changes a lock for which somebody waits settles the queue before it lets go of the mutexes: what can be
-//! granted is granted, in order, and its thread woken, once and not before; of the others is noted anew for whom they wait.
-//! Each waiter sleeps on a condition of its own.
+//! waits. Whoever changes a lock for which somebody waits settles the queue before it lets go of the mutexes, and notes anew for
+//! whom they all wait. Each waiter sleeps on a condition of its own, and is woken when the mutexes are free again.
+//!
+//! A lock that becomes free is not handed to the first in the queue, who sleeps: it is *called*, and takes the lock when its thread runs.
+//! Until then one that comes later and finds the lock free takes it, as waking a thread takes about as long as a short transaction
+//! (docs/decisions/0013). It passes all who wait for that lock, and is noted as a holder for whom they wait. A thread that was called and
+//! comes too late sleeps, and is called again. [`LockSettings::overtakes`] may pass one while that one is called, then the lock is handed to
+//! it, asleep as it is. Who holds other locks is never passed, and what it waits for is handed to it: others wait for it, and one that
+//! passed it might be the next to do so, which would be a deadlock. In families with range locks everything is handed over.
+//! So a waiter that nobody is in the way of has been called, and its thread has not asked since.
 //!
 //! Mutexes are taken in this order: shards by number, the queue, the seat of one waiter. The queue's is touched only where
-//! somebody waits or has to; then an operation costs time proportional to the number of all waiters.
+//! somebody waits or has to; then an operation costs time proportional to the number of all waiters, and to its square for those of one key.
 //!
 //! # Ranges
 //!

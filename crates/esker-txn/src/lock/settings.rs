@@ -18,6 +18,9 @@ pub struct LockSettings {
     pub max_locks: usize,
     /// How long a request waits that says nothing else. [`Duration::MAX`] is without end. 1 s.
     pub timeout: Duration,
+    /// How many that come later take a free key while the thread wakes up whose turn it is, if nobody who waits for that key holds other
+    /// locks; behind them it is handed the lock as it sleeps. 0 keeps to the order of arrival, and the key to nobody meanwhile. 16.
+    pub overtakes: usize,
     /// Transactions in the longest circle of waiters that is looked for; members of longer ones wait for their time limit.
     /// 0 looks for none. 64.
     pub deadlock_depth: usize,
@@ -31,6 +34,7 @@ impl Default for LockSettings {
             shards: 64,
             max_locks: 4 << 20,
             timeout: Duration::from_secs(1),
+            overtakes: 16,
             deadlock_depth: 64,
             deadlocks_kept: 16,
         }

@@ -7,7 +7,7 @@ use esker::sync::{Mutex, MutexGuard};
 
 use super::table::{Families, Freed, HeldRange, Lock, Shard};
 use super::target::{Request, Target};
-use super::waits::{Blocker, Waiting};
+use super::waits::{Blocker, Seat, Waiting};
 use super::{Acquired, LockMode, TransactionId};
 
 /// The lock table: a power of two of shards.
@@ -22,11 +22,21 @@ fn shard_index(shards: usize, hash: u64) -> usize {
     (hash >> 32) as usize & (shards - 1)
 }
 
-/// Shards under their mutexes.
+/// Shards under their mutexes, and who is to be woken once they are free again.
 pub(super) struct View<'a> {
     /// The one whose points are looked at, or all, by number.
     guards: Vec<MutexGuard<'a, Shard>>,
     is_all: bool,
+    granted: Vec<Arc<Seat>>,
+}
+
+impl Drop for View<'_> {
+    fn drop(&mut self) {
+        self.guards.clear();
+        for seat in &self.granted {
+            seat.wake.notify_one();
+        }
+    }
 }
 
 impl<'a> View<'a> {
@@ -35,6 +45,7 @@ impl<'a> View<'a> {
         Self {
             guards: vec![guard],
             is_all: false,
+            granted: Vec::new(),
         }
     }
 
@@ -43,6 +54,7 @@ impl<'a> View<'a> {
         Self {
             guards: shards.iter().map(|shard| shard.lock()).collect(),
             is_all: true,
+            granted: Vec::new(),
         }
     }
 
@@ -175,6 +187,11 @@ impl<'a> View<'a> {
             self.shard_mut(*hash)
                 .settle_one((request.family, *hash, key.as_bytes()), None);
         }
+    }
+
+    /// Wakes who sits there when the mutexes are free: to wake a thread takes longer than all that is done under them.
+    pub(super) fn wake_later(&mut self, seat: Arc<Seat>) {
+        self.granted.push(seat);
     }
 
     /// Gives `txn` what it has waited for.

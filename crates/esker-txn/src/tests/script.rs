@@ -117,7 +117,9 @@ impl<'scope> Runner<'scope, '_> {
             // Until its thread has looked at the time, a request whose time is over is in the queue.
             let is_over = |since: Duration| self.env.clock.now() > since + Duration::from_secs(3600);
             let looks = is_time && waiting.iter().any(|waiting| is_over(waiting.since));
-            if waiting.len() == open && !looks {
+            // Who is in nobody's way but has not come for its lock yet.
+            let comes = waiting.iter().any(|waiting| waiting.waits_for.is_empty());
+            if waiting.len() == open && !looks && !comes {
                 break waiting;
             }
             std::thread::yield_now();
