@@ -251,10 +251,16 @@ impl LockManager {
     /// Puts a request into the queue, and takes it out again if it is granted or closes a circle.
     fn stand(&self, view: &mut View<'_>, waiting: Waiting, patience: Patience) -> Result<Standing> {
         let (txn, request, seat) = (waiting.txn, waiting.request.clone(), Arc::clone(&waiting.seat));
+        let is_holder = waiting.is_holder;
         let mut waits = self.waits.lock();
         waits.enter(view, waiting);
         waits.settle(view, &request);
-        let standing = self.break_circles(&mut waits, view, (txn, &request, &seat), patience);
+        // Nobody waits for one that holds nothing and came last.
+        let standing = match seat.granted() {
+            None if is_holder => self.break_circles(&mut waits, view, (txn, &request, &seat), patience),
+            None => Ok(Standing::Waits),
+            Some(acquired) => Ok(Standing::Granted(acquired)),
+        };
         waits.go_to_sleep(txn);
         standing
     }

@@ -190,7 +190,14 @@ impl Waits {
                 index += 1;
                 continue;
             }
-            let blockers = self.blockers(view, waiting, index);
+            let mut blockers = self
+                .queue
+                .get_mut(index)
+                .map_or_else(Vec::new, |waiting| std::mem::take(&mut waiting.blockers));
+            let Some(waiting) = self.queue.get(index) else {
+                break;
+            };
+            self.find_blockers(view, waiting, index, &mut blockers);
             let is_free = blockers.is_empty();
             let is_handed_over =
                 view.is_all() || waiting.is_holder || waiting.overtaken >= self.overtakes_max;
@@ -215,10 +222,10 @@ impl Waits {
         granted_any
     }
 
-    /// For whom the request at `index` has to wait.
-    fn blockers(&self, view: &View<'_>, waiting: &Waiting, index: usize) -> Vec<Blocker> {
-        let mut blockers = Vec::new();
-        view.add_holders_against(waiting.txn, &waiting.request, &mut blockers);
+    /// Puts into `blockers` for whom the request at `index` has to wait, and nobody else.
+    fn find_blockers(&self, view: &View<'_>, waiting: &Waiting, index: usize, blockers: &mut Vec<Blocker>) {
+        blockers.clear();
+        view.add_holders_against(waiting.txn, &waiting.request, blockers);
         let ahead = self.queue.iter().take(index).filter(|ahead| {
             ahead.request.conflicts(&waiting.request) && !waiting.overtakes.contains(&ahead.txn)
         });
@@ -228,7 +235,6 @@ impl Waits {
         }));
         blockers.sort_unstable();
         blockers.dedup_by_key(|blocker| blocker.txn);
-        blockers
     }
 }
 

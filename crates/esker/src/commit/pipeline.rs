@@ -2,7 +2,7 @@
 //!
 //! The simple story: a writer that finds nobody committing becomes the leader, commits its own batch and leaves;
 //! a writer alone pays two uncontended locks and no hand-off. A writer that finds a leader at work queues its
-//! batch and waits; the first in the queue looks for a moment whether its turn has come before it goes to sleep. When the
+//! batch and waits; it looks for a moment whether its turn has come, and lets other threads run, before it goes to sleep. When the
 //! leader is done it takes everybody who queued meanwhile (up to [`GROUP_BYTES_MAX`]) into one group and commits that too: one WAL
 //! append and one publication for all of them, and whoever wakes up finds its write done. After [`GROUPS_FOR_OTHERS_MAX`] of these, and
 //! before writers that want a sync or are of another kind, it appoints the first in the queue instead, which leads the next group.
@@ -29,6 +29,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::thread;
 
 use crate::batch::{RawBatch, StepKind};
 use crate::error::{Error, Result};
@@ -40,9 +41,13 @@ use crate::sync::{AtomicBool, Condvar, Mutex, Ordering};
 /// that some are left to the next leader).
 pub const GROUP_BYTES_MAX: usize = if cfg!(loom) { 1 } else { 1 << 20 };
 
-/// How often a writer looks whether it has been told something before it goes to sleep: some four microseconds, which is what a group takes
-/// that is not synced, and less than it costs to put a thread to sleep and wake it. Models need not spin.
-const LOOKS_BEFORE_SLEEP: u32 = if cfg!(loom) { 0 } else { 100 };
+/// How often the first in the queue looks whether it has been told something before it lets others run: some four microseconds, which is what
+/// a group takes that is not synced. Models need not spin.
+const LOOKS_BEFORE_YIELD: u32 = if cfg!(loom) { 0 } else { 100 };
+
+/// How often a writer gives up its processor to whoever can run, and looks when it has it back, before it goes to sleep. Who sleeps has to be
+/// woken, which costs the leader more than a small group. Models need not look.
+const YIELDS_BEFORE_SLEEP: u32 = if cfg!(loom) { 0 } else { 16 };
 
 /// Groups that a leader commits behind its own before it goes. An appointed leader has to wake up first, and until then nobody commits; but
 /// a writer should have its own answer soon.
@@ -129,12 +134,20 @@ impl Waiter {
     }
 
     /// Waits for a moment without sleeping.
-    fn look_out(&self) {
-        for _ in 0..LOOKS_BEFORE_SLEEP {
-            if self.is_told.load(Ordering::Acquire) {
+    fn look_out(&self, is_first: bool) {
+        let is_told = || self.is_told.load(Ordering::Acquire);
+        // Where several spin, they keep the leader from its processor.
+        for _ in 0..if is_first { LOOKS_BEFORE_YIELD } else { 0 } {
+            if is_told() {
                 return;
             }
             std::hint::spin_loop();
+        }
+        for _ in 0..YIELDS_BEFORE_SLEEP {
+            if is_told() {
+                return;
+            }
+            thread::yield_now();
         }
     }
 }
@@ -218,9 +231,8 @@ impl<T: CommitTarget> Pipeline<T> {
             let ([request], [result]) = (group, results);
             return (Some(request.batch), result);
         }
-        // A sync takes longer than anybody should look out for, and several who look out keep the leader from its processor.
         let syncs = request.durability == Durability::Sync;
-        let looks_out = queue.waiting.is_empty() && !syncs;
+        let is_first = queue.waiting.is_empty();
         let waiter = Arc::new(Waiter {
             no_wait: request.no_wait,
             syncs,
@@ -231,8 +243,9 @@ impl<T: CommitTarget> Pipeline<T> {
         queue.waiting.push_back(Arc::clone(&waiter));
         drop(queue);
 
-        if looks_out {
-            waiter.look_out();
+        // A sync takes longer than anybody should look out for.
+        if !syncs {
+            waiter.look_out(is_first);
         }
         let mut slot = waiter.slot.lock();
         while matches!(slot.1, Turn::Waiting) {
@@ -374,7 +387,7 @@ mod tests {
     use crate::key::ValueKind;
     use std::sync::atomic::{AtomicU64, Ordering};
     use std::sync::mpsc;
-    use std::thread::{self, ThreadId};
+    use std::thread::ThreadId;
 
     #[derive(Default)]
     struct Log {
