@@ -88,8 +88,8 @@ pub struct WaitingRequest {
     pub mode: LockMode,
     /// Since when, by the clock of the manager.
     pub since: Duration,
-    /// For whom: holders of locks in conflict with it, and requests ahead in the queue. In rising order. Nobody, if its thread is on its way
-    /// to a lock that is free.
+    /// For whom: holders of locks in conflict with it, and requests ahead in the queue, but not those for whom the last of these waits itself.
+    /// In rising order. Nobody, if its thread is on its way to a lock that is free.
     pub waits_for: Vec<TransactionId>,
 }
 

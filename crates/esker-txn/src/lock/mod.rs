@@ -11,9 +11,10 @@
 //! # Waiting
 //!
 //! Whoever can't have a lock at once stands in one queue (`waits.rs`), in order of arrival, with those for whom it waits
-//! beside it: holders, and those ahead whose requests conflict with its own. So a reader does not overtake a writer that
-//! waits. Whoever changes a lock for which somebody waits settles the queue before it lets go of the mutexes, and notes anew for
-//! whom they all wait. Each waiter sleeps on a condition of its own, and is woken when the mutexes are free again.
+//! beside it: holders, and those ahead whose requests conflict with its own, as far as they are not waited for by the nearest of
+//! these anyway. So a reader does not overtake a writer that waits. Whoever changes a lock for which somebody waits settles the
+//! queue before it lets go of the mutexes, and notes anew for whom they all wait. Each waiter sleeps on a condition of its own, and is
+//! woken when the mutexes are free again.
 //!
 //! A lock that becomes free is not handed to the first in the queue, who sleeps: it is *called*, and takes the lock when its thread runs.
 //! Until then one that comes later and finds the lock free takes it, as waking a thread takes about as long as a short transaction
@@ -24,7 +25,7 @@
 //! So a waiter that nobody is in the way of has been called, and its thread has not asked since.
 //!
 //! Mutexes are taken in this order: shards by number, the queue, the seat of one waiter. The queue's is touched only where
-//! somebody waits or has to; then an operation costs time proportional to the number of all waiters, and to its square for those of one key.
+//! somebody waits or has to; then an operation costs time proportional to the number of all waiters.
 //!
 //! # Ranges
 //!

@@ -15,7 +15,7 @@ use esker::sync::{Condvar, Mutex};
 use super::deadlock::Deadlock;
 use super::target::Request;
 use super::view::View;
-use super::{Acquired, TransactionId};
+use super::{Acquired, LockMode, TransactionId};
 
 /// What a waiter was told last.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -223,16 +223,24 @@ impl Waits {
     }
 
     /// Puts into `blockers` for whom the request at `index` has to wait, and nobody else.
+    ///
+    /// Of those ahead only as many as reach the others: an exclusive request for the same target waits for all that are ahead of it.
     fn find_blockers(&self, view: &View<'_>, waiting: &Waiting, index: usize, blockers: &mut Vec<Blocker>) {
         blockers.clear();
         view.add_holders_against(waiting.txn, &waiting.request, blockers);
-        let ahead = self.queue.iter().take(index).filter(|ahead| {
-            ahead.request.conflicts(&waiting.request) && !waiting.overtakes.contains(&ahead.txn)
-        });
-        blockers.extend(ahead.map(|ahead| Blocker {
-            txn: ahead.txn,
-            is_ahead: true,
-        }));
+        for ahead in self.queue.iter().take(index).rev() {
+            if !ahead.request.conflicts(&waiting.request) || waiting.overtakes.contains(&ahead.txn) {
+                continue;
+            }
+            blockers.push(Blocker {
+                txn: ahead.txn,
+                is_ahead: true,
+            });
+            let is_behind_all = ahead.request.mode == LockMode::Exclusive && ahead.overtakes.is_empty();
+            if is_behind_all && ahead.request.is_same_target(&waiting.request) {
+                break;
+            }
+        }
         blockers.sort_unstable();
         blockers.dedup_by_key(|blocker| blocker.txn);
     }
@@ -241,7 +249,7 @@ impl Waits {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-    use crate::lock::LockMode::{self, Exclusive, Shared};
+    use crate::lock::LockMode::{Exclusive, Shared};
     use crate::lock::key::StoredKey;
     use crate::lock::table::{Room, Shard};
     use crate::lock::target::{Target, hash_key};
@@ -429,5 +437,33 @@ mod tests {
         assert_eq!(key.come(5, Exclusive), Word::Wait, "4 would be passed too");
         key.wake(3);
         assert_eq!(key.holders(), [3]);
+    }
+
+    #[test]
+    fn of_those_ahead_only_they_are_noted_by_way_of_whom_it_waits_for_all() {
+        let mut key = OneKey::new(16);
+        for (txn, mode) in [
+            (2, Exclusive),
+            (3, Shared),
+            (4, Shared),
+            (5, Exclusive),
+            (6, Exclusive),
+            (7, Shared),
+        ] {
+            assert_eq!(key.come(txn, mode), Word::Wait);
+        }
+        let noted = [
+            (2, vec![1]),
+            (3, vec![1, 2]),
+            (4, vec![1, 2]),
+            (5, vec![1, 2, 3, 4]),
+            (6, vec![1, 5]),
+            (7, vec![1, 6]),
+        ];
+        assert_eq!(key.waiting(), noted);
+        // One that may overtake waits for fewer itself, so those behind it have to know of the others.
+        key.waits.queue[4].overtakes = vec![TransactionId(5)];
+        key.step(|waits, view| waits.settle(view, &OneKey::request(Exclusive)));
+        assert_eq!(key.waiting()[4..], [(6, vec![1, 2, 3, 4]), (7, vec![1, 5, 6])]);
     }
 }
