@@ -2,9 +2,10 @@
 //!
 //! Invariants, whenever the queue's mutex is free:
 //! 1. A transaction stands in it once at most.
-//! 2. `blockers` of each are those for whom it really waits, and there are some. So the graph of waits is always at hand,
-//!    for all shards, without looking at any.
-//! 3. Whoever was taken out of the queue has heard of it, or took itself out.
+//! 2. `blockers` of each are those for whom it really waits. So the graph of waits is always at hand, for all shards, without
+//!    looking at any.
+//! 3. Who has none was called, has not asked since, and holds no other lock.
+//! 4. Whoever was taken out of the queue has heard of it, or took itself out.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -185,15 +186,12 @@ impl Waits {
     fn settle_in_order(&mut self, view: &mut View<'_>, changed: &Request) -> bool {
         let mut granted_any = false;
         let mut index = 0;
-        while let Some(waiting) = self.queue.get(index) {
+        while let Some(waiting) = self.queue.get_mut(index) {
             if !view.is_all() && !waiting.request.is_same_target(changed) {
                 index += 1;
                 continue;
             }
-            let mut blockers = self
-                .queue
-                .get_mut(index)
-                .map_or_else(Vec::new, |waiting| std::mem::take(&mut waiting.blockers));
+            let mut blockers = std::mem::take(&mut waiting.blockers);
             let Some(waiting) = self.queue.get(index) else {
                 break;
             };
