@@ -1058,7 +1058,8 @@ typedef struct {
   uint64_t transaction;
   // For how long, in microseconds.
   uint64_t waited_us;
-  // The numbers of those for whom it waits, in rising order.
+  // The numbers of those for whom it waits, in rising order: holders, and those ahead of it, as far as they are not waited for by
+  // the nearest of these anyway.
   const uint64_t *waits_for;
   // How many.
   size_t waits_for_count;

@@ -129,7 +129,8 @@ pub struct esker_wait {
     pub transaction: u64,
     /// For how long, in microseconds.
     pub waited_us: u64,
-    /// The numbers of those for whom it waits, in rising order.
+    /// The numbers of those for whom it waits, in rising order: holders, and those ahead of it, as far as they are not waited for by
+    /// the nearest of these anyway.
     pub waits_for: *const u64,
     /// How many.
     pub waits_for_count: usize,

@@ -17,7 +17,7 @@
 //! woken when the mutexes are free again.
 //!
 //! A lock that becomes free is not handed to the first in the queue, who sleeps: it is *called*, and takes the lock when its thread runs.
-//! Until then one that comes later and finds the lock free takes it, as waking a thread takes about as long as a short transaction
+//! Until then one that comes later and finds the lock free takes it, as nobody would work under it meanwhile
 //! (docs/decisions/0013). It passes all who wait for that lock, and is noted as a holder for whom they wait. A thread that was called and
 //! comes too late sleeps, and is called again. [`LockSettings::overtakes`] may pass one while that one is called, then the lock is handed to
 //! it, asleep as it is. Who holds other locks is never passed, and what it waits for is handed to it: others wait for it, and one that
