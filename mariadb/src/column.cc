@@ -20,7 +20,8 @@ bool is_varying(const Field *field) {
 }  // namespace
 
 Column::Column(const TABLE *table, Field *field)
-    : offset_(static_cast<uint>(field->ptr - table->record[0])),
+    : default_(table->s->default_values + (field->ptr - table->record[0])),
+      offset_(static_cast<uint>(field->ptr - table->record[0])),
       null_offset_(field->null_ptr == nullptr ? 0 : static_cast<uint>(field->null_ptr - table->record[0])),
       size_(field->pack_length()),
       field_index_(field->field_index),

@@ -12,10 +12,15 @@ class Column {
   uint field_index() const { return field_index_; }
   bool is_nullable() const { return null_bit_ != 0; }
   bool is_null(const uchar *record) const { return null_bit_ != 0 && (record[null_offset_] & null_bit_) != 0; }
+  // The server compares the bytes of columns that are null as well, so they are the same in all records.
   void set_null(uchar *record, bool is_null) const {
     if (null_bit_ == 0) return;
-    if (is_null) record[null_offset_] |= null_bit_;
-    else record[null_offset_] &= static_cast<uchar>(~null_bit_);
+    if (is_null) {
+      record[null_offset_] |= null_bit_;
+      memcpy(record + offset_, default_, size_);
+    } else {
+      record[null_offset_] &= static_cast<uchar>(~null_bit_);
+    }
   }
 
   // The bytes of the value in a record, without those that a CHAR is filled up with.
@@ -34,6 +39,7 @@ class Column {
  private:
   enum Shape : uint8_t { kFixed, kFilled, kVariable, kBlob };
 
+  const uchar *default_;
   uint offset_, null_offset_, size_;
   uint16 field_index_;
   uchar null_bit_;

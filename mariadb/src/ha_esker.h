@@ -124,6 +124,8 @@ class Handler final : public handler {
   void show_rows_per_key();
   int check_entries(const esker_snapshot *snapshot, const esker_read_options *options, ha_rows &count);
 
+  // The server may ask for no more than an index has where that is not the whole of its columns: it wants positions then.
+  bool reads_entries(const Index &index) { return lock_ == kNoLock && keyread_enabled() && index.has_whole_columns(); }
   int begin_read(const Index &index);
   int open_cursor(View start, View end);
   int open_whole(bool from_start);
@@ -132,7 +134,9 @@ class Handler final : public handler {
   int step(uchar *buf, bool forward, int code);
   int show_entry(uchar *buf);
   int check_condition(uchar *buf);
-  bool is_still_at(const Index &index, View key, uchar *buf);
+  bool is_computed(const Index &index) const;
+  int compute_columns(const Index &index, View key, View value, uchar *buf);
+  int check_entry(const Index &index, View key, uchar *buf);
   int read_row(uchar *buf, View primary);
   int show_row(uchar *buf, View primary, View row);
   int point_read(uchar *buf, const Index &index);
@@ -162,6 +166,7 @@ class Handler final : public handler {
   int note_auto_increment(const uchar *record);
   int commit_copy();
   bool is_touched(const Index &index) const;
+  bool is_same(const uchar *old_record, const uchar *new_record) const;
   int update_entries(const uchar *old_record, const uchar *new_record, View old_primary, View new_primary);
   void current_primary(Bytes &primary, const uchar *record);
 
@@ -184,7 +189,6 @@ class Handler final : public handler {
   bool wants_load_ = false;        // the next row may be the first that is loaded
   std::unique_ptr<Loader> loader_;
   bool point_ = false;             // the last read looked a key up, and the cursor is not there
-  uint duplicate_key_ = MAX_KEY;   // of the last write that found a duplicate
   Bytes search_;                   // of the last read by key
   Bytes bound_, lower_bound_;      // where its cursor ends, forward and backward
   Limit limit_ = kNoLimit;

@@ -93,7 +93,7 @@ int Handler::end_bulk_insert() {
       place--;
     }
     // The server tells of the key in the record.
-    duplicate_key_ = loaded->key_number();
+    transaction_->note_duplicate(table->s, loaded->key_number());
     row_format_->prepare(table, table->record[0]);
     const View primary = key.substr(loaded->prefix().size());
     const bool is_read = loaded->is_primary() ? primary_->read_primary(table->record[0], primary) &&

@@ -72,8 +72,8 @@ int Handler::lock_scan(const Index &index, View start, View end) {
 int Handler::show_row(uchar *buf, View primary, View row) {
   if (ttl_.is_expired(thd(), row)) return kSkipped;
   row_format_->prepare(table, buf);
-  // A row that may be changed is read whole: entries of indexes are found by what it was.
-  const MY_BITMAP *wanted = lock_ == kExclusiveLock ? nullptr : table->read_set;
+  // A row that is locked is read whole: entries of indexes are found by what it was. So is one that virtual columns are computed of.
+  const MY_BITMAP *wanted = lock_ != kNoLock || (keyread_enabled() && !active_->is_primary()) ? nullptr : table->read_set;
   if (!primary_->read_primary(buf, primary) || !row_format_->read(buf, row, wanted)) {
     sql_print_error("ESKER: a row of %s can't be read", name_.c_str());
     return HA_ERR_CRASHED;
@@ -124,24 +124,49 @@ int Handler::show_entry(uchar *buf) {
   if (ttl_.is_expired(thd(), cursor_.value())) return kSkipped;
   if (const int code = check_condition(buf)) return code;
   if (!active_->primary_of(primary_buffer_, cursor_.key(), cursor_.value())) return HA_ERR_INDEX_CORRUPT;
-  if (lock_ == kNoLock && keyread_enabled()) {
+  if (reads_entries(*active_)) {
     last_primary_ = primary_buffer_;
     row_format_->prepare(table, buf);
     return active_->read_entry(buf, cursor_.key(), cursor_.value()) ? 0 : HA_ERR_INDEX_CORRUPT;
   }
   const int code = read_row(buf, primary_buffer_);
-  if (code != 0 || lock_ == kNoLock || active_->is_primary()) return code;
-  return is_still_at(*active_, cursor_.key(), buf) ? 0 : kSkipped;
+  if (code != 0 || active_->is_primary()) return code;
+  return lock_ == kNoLock ? compute_columns(*active_, cursor_.key(), cursor_.value(), buf) : check_entry(*active_, cursor_.key(), buf);
 }
 
-// Whether the row in a record, which is the newest there is once it is locked, has not moved in an index since its entry was read.
-bool Handler::is_still_at(const Index &index, View key, uchar *buf) {
-  if (table->vfield != nullptr && buf == table->record[0]) {
-    table->update_virtual_fields(this, VCOL_UPDATE_FOR_READ);
-    table->update_virtual_fields(this, VCOL_UPDATE_INDEXED);
+// Whether entries of an index depend on columns that are in no row.
+bool Handler::is_computed(const Index &index) const {
+  for (const KeyPart &part : index.parts()) {
+    if (!table->field[part.field_index()]->stored_in_db()) return true;
   }
-  index.make_entry(key_, value_, buf, last_primary_);
-  return key == View(key_);
+  return false;
+}
+
+// Looks whether the row in a record, which is the newest there is once it is locked, has not moved in an index since its entry was read;
+// kSkipped if it has.
+int Handler::check_entry(const Index &index, View key, uchar *buf) {
+  if (!is_computed(index)) {
+    index.make_entry(key_, value_, buf, last_primary_);
+    return key == View(key_) ? 0 : kSkipped;
+  }
+  // The server has not computed what the row alone does not tell, but nobody changes the entry without the row's lock.
+  esker_slice found;
+  if (const int code = fail(esker_transaction_get(transaction_->get(), rows, slice(key), nullptr, check_value_, &found))) return code;
+  if (found.data == nullptr) return kSkipped;
+  if (!index.primary_of(primary_buffer_, key, view(found))) return HA_ERR_INDEX_CORRUPT;
+  return primary_buffer_ == last_primary_ ? compute_columns(index, key, view(found), buf) : kSkipped;
+}
+
+// Puts virtual columns of an index beside the others of a row, if the server reads by that index: it computes none then, though it
+// may look at those which an index has the beginning of.
+int Handler::compute_columns(const Index &index, View key, View value, uchar *buf) {
+  if (!keyread_enabled() || !is_computed(index)) return 0;
+  if (!index.read_entry(buf, key, value)) return HA_ERR_INDEX_CORRUPT;
+  for (const KeyPart &part : index.parts()) {
+    Field *const field = table->field[part.field_index()];
+    if (part.is_prefix() && !field->stored_in_db() && buf == table->record[0]) field->vcol_info->expr->save_in_field(field, false);
+  }
+  return 0;
 }
 
 // Shows the entry that a move has led to, or the next one that there is something to show of.
@@ -255,28 +280,29 @@ int Handler::point_read(uchar *buf, const Index &index) {
   make_successor(end);
   if (const int code = lock_scan(index, search_, end)) return code;
   View primary = View(search_).substr(index.prefix().size());
+  esker_slice found = {};
   if (!index.is_primary()) {
     const esker_read_options *options;
     if (lock_ != kNoLock) options = nullptr;
     else if (const int code = transaction_->read_options(thd(), lock_ != kNoLock, options)) return code;
-    esker_slice found;
     // Whoever changes the entry locks the row as well; the row is looked at again once it is locked.
     if (const int code = fail(esker_transaction_get(transaction_->get(), rows, slice(search_), options, check_value_, &found))) {
       return code;
     }
     if (found.data == nullptr || ttl_.is_expired(thd(), view(found))) return HA_ERR_KEY_NOT_FOUND;
     if (!index.primary_of(primary_buffer_, search_, view(found))) return HA_ERR_INDEX_CORRUPT;
-    if (lock_ == kNoLock && keyread_enabled()) {
+    if (reads_entries(index)) {
       last_primary_ = primary_buffer_;
       row_format_->prepare(table, buf);
       return index.read_entry(buf, search_, view(found)) ? 0 : HA_ERR_INDEX_CORRUPT;
     }
     primary = primary_buffer_;
   }
-  const int code = read_row(buf, primary);
-  if (code == kSkipped) return HA_ERR_KEY_NOT_FOUND;
-  if (code != 0 || lock_ == kNoLock || index.is_primary()) return code;
-  return is_still_at(index, search_, buf) ? 0 : HA_ERR_KEY_NOT_FOUND;
+  int code = read_row(buf, primary);
+  if (code == 0 && !index.is_primary()) {
+    code = lock_ == kNoLock ? compute_columns(index, search_, view(found), buf) : check_entry(index, search_, buf);
+  }
+  return code == kSkipped ? HA_ERR_KEY_NOT_FOUND : code;
 }
 
 // Looks at the whole index from here on.

@@ -55,7 +55,7 @@ int Handler::info(uint flag) {
     uint64_t next;
     if (share_->peek_auto_increment(next) == 0) stats.auto_increment_value = next;
   }
-  if ((flag & HA_STATUS_ERRKEY) != 0) errkey = duplicate_key_;
+  if ((flag & HA_STATUS_ERRKEY) != 0) errkey = transaction_ == nullptr ? MAX_KEY : transaction_->duplicate_key(table->s);
   return 0;
 }
 

@@ -21,7 +21,7 @@ int Handler::fail(esker_error *error) const {
 
 handler::Table_flags Handler::table_flags() const {
   Table_flags flags = HA_BINLOG_ROW_CAPABLE | HA_REC_NOT_IN_SEQ | HA_NULL_IN_KEY | HA_CAN_INDEX_BLOBS | HA_CAN_GEOMETRY |
-                      HA_PARTIAL_COLUMN_READ | HA_TABLE_SCAN_ON_INDEX | HA_CAN_VIRTUAL_COLUMNS | HA_PRIMARY_KEY_IN_READ_INDEX | HA_CAN_SQL_HANDLER |
+                      HA_TABLE_SCAN_ON_INDEX | HA_CAN_VIRTUAL_COLUMNS | HA_PRIMARY_KEY_IN_READ_INDEX | HA_CAN_SQL_HANDLER |
                       HA_REQUIRES_KEY_COLUMNS_FOR_DELETE | HA_PRIMARY_KEY_REQUIRED_FOR_DELETE | HA_CRASH_SAFE |
                       HA_CAN_ONLINE_BACKUPS | HA_ONLINE_ANALYZE | HA_CONCURRENT_OPTIMIZE;
   if (table_share != nullptr && table_share->primary_key < MAX_KEY) flags |= HA_PRIMARY_KEY_REQUIRED_FOR_POSITION;

@@ -20,7 +20,7 @@ int Handler::check_unique(const Index &index, View key) {
       esker_transaction_get_for_update(transaction_->get(), rows, slice(key), ESKER_EXCLUSIVE, check_value_, &found));
   if (code != 0) return code;
   if (found.data == nullptr || ttl_.is_expired(thd(), view(found))) return 0;
-  duplicate_key_ = index.key_number();
+  transaction_->note_duplicate(table->s, index.key_number());
   return HA_ERR_FOUND_DUPP_KEY;
 }
 
@@ -148,7 +148,20 @@ bool Handler::is_touched(const Index &index) const {
   return false;
 }
 
+// Whether a statement leaves a row as it is; the server counts, and logs for replicas, only those that change.
+bool Handler::is_same(const uchar *old_record, const uchar *new_record) const {
+  for (uint i = bitmap_get_first_set(table->write_set); i != MY_BIT_NONE; i = bitmap_get_next_set(table->write_set, i)) {
+    const Field *field = table->field[i];
+    if (!field->stored_in_db()) continue;
+    if (field->is_null_in_record(old_record) != field->is_null_in_record(new_record)) return false;
+    if (field->is_null_in_record(old_record)) continue;
+    if (field->cmp_binary(old_record + field->offset(table->record[0]), new_record + field->offset(table->record[0])) != 0) return false;
+  }
+  return true;
+}
+
 int Handler::update_row(const uchar *old_record, const uchar *new_record) {
+  if (!ttl_.changes(thd(), old_record, new_record) && is_same(old_record, new_record)) return HA_ERR_RECORD_IS_THE_SAME;
   current_primary(old_primary_, old_record);
   const bool moves = !has_hidden_key() && is_touched(*primary_);
   primary_buffer_ = old_primary_;

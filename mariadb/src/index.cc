@@ -23,9 +23,11 @@ Index::Index(const TABLE *table, uint key_number, Kind kind, uint32_t number, co
   for (uint i = 0; i < key.user_defined_key_parts; i++) {
     parts_.emplace_back(table, key.key_part[i]);
     whole_ |= key_part_map{1} << i;
+    has_whole_columns_ = has_whole_columns_ && !parts_.back().is_prefix();
   }
   if (is_primary()) return;
 
+  has_whole_columns_ = has_whole_columns_ && primary->has_whole_columns_;
   std::vector<uint> seen;
   auto add_extra = [&](const KeyPart &part) {
     if (part.is_decodable() || part.is_prefix()) return;

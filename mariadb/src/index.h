@@ -43,6 +43,8 @@ class Index {
   uint64_t since() const { return since_; }
   void set_since(uint64_t since) { since_ = since; }
   bool is_primary() const { return kind_ <= kHidden; }
+  // Whether entries tell the whole of each column of the index and of the primary key.
+  bool has_whole_columns() const { return has_whole_columns_; }
   // Whether whoever puts an entry in, or takes one out, locks its key.
   bool has_locked_entries() const;
   View prefix() const { return prefix_; }
@@ -91,6 +93,7 @@ class Index {
   std::vector<KeyPart> parts_;
   std::vector<Suffix> suffix_;
   bool suffix_is_primary_ = true;   // no column of the primary key is among the index's own
+  bool has_whole_columns_ = true;
   std::vector<Column> extras_;
 };
 

@@ -59,6 +59,13 @@ class Transaction {
   // `next` comes next in the auto_increment column, once this is committed.
   void note_auto_increment(uint32_t index_number, uint64_t next);
 
+  // The key that the last write found taken. Of two partitions of a table the server may ask the one that did not find it.
+  void note_duplicate(const TABLE_SHARE *table, uint key) {
+    duplicate_table_ = table;
+    duplicate_key_ = key;
+  }
+  uint duplicate_key(const TABLE_SHARE *table) const { return table == duplicate_table_ ? duplicate_key_ : MAX_KEY; }
+
  private:
   Transaction();
   ~Transaction();
@@ -84,6 +91,8 @@ class Transaction {
   uint tables_ = 0;                   // in use by the statement
   uint64_t epoch_ = 0;
   std::vector<std::pair<uint32_t, uint64_t>> counters_;
+  const TABLE_SHARE *duplicate_table_ = nullptr;
+  uint duplicate_key_ = MAX_KEY;
 };
 
 // Commits wait for the device or not, as esker_flush_log_at_trx_commit says.
