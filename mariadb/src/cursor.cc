@@ -22,17 +22,27 @@ int Cursor::open(THD *thd, Transaction &transaction, const Index &index, bool lo
   close();
   const esker_snapshot *snapshot;
   if (const int code = transaction.snapshot(thd, locks, snapshot)) return code;
+  if (const int code = open_at(transaction, index, snapshot)) return code;
+  index_ = &index;
+  epoch_ = transaction.epoch();
+  writes_ = writes;
+  return 0;
+}
+
+int Cursor::open_newest(THD *thd, Transaction &transaction, const Index &index) {
+  thd_ = thd;
+  close();
+  return open_at(transaction, index, nullptr);
+}
+
+int Cursor::open_at(Transaction &transaction, const Index &index, const esker_snapshot *snapshot) {
   Bytes end(index.prefix());
   make_successor(end);
   esker_read_options_set_snapshot(options_, snapshot);
   esker_error *error = esker_read_options_set_bounds(options_, slice(index.prefix()), slice(end));
   if (error == nullptr) error = esker_transaction_iterator(transaction.get(), rows, options_, &iterator_);
-  if (error != nullptr) return done(error);
-  index_ = &index;
-  epoch_ = transaction.epoch();
-  writes_ = writes;
   is_bounded_ = false;
-  return 0;
+  return done(error);
 }
 
 int Cursor::set_bounds(View lower, View upper) {

@@ -17,6 +17,8 @@ class Cursor {
 
   // Makes it show what a statement that begins to read now should see; `locks`: it locks what it finds, and then looks again.
   int open(THD *thd, Transaction &transaction, const Index &index, bool locks);
+  // Makes it show the newest there is, whatever the transaction saw before.
+  int open_newest(THD *thd, Transaction &transaction, const Index &index);
   void close();
 
   // What lies outside of these keys is not looked at, from the next positioning on; until it is opened or bound anew.
@@ -38,6 +40,7 @@ class Cursor {
 
  private:
   int done(esker_error *error);
+  int open_at(Transaction &transaction, const Index &index, const esker_snapshot *snapshot);
 
   THD *thd_ = nullptr;
   const Index *index_ = nullptr;

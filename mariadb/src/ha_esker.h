@@ -128,6 +128,8 @@ class Handler final : public handler {
   bool reads_entries(const Index &index) { return lock_ == kNoLock && keyread_enabled() && index.has_whole_columns(); }
   int begin_read(const Index &index);
   int open_cursor(View start, View end);
+  bool is_check(const uchar *buf) const;
+  int open_check(const uchar *search);
   int open_whole(bool from_start);
   int pass_limit(uchar *buf, bool forward);
   int lock_scan(const Index &index, View start, View end);
@@ -145,7 +147,7 @@ class Handler final : public handler {
   int add_to_batch(View key, View value);
   int collect_batch();
   int fetch_batch();
-  int seek_search(const Index &index, size_t stored_size, enum ha_rkey_function flag);
+  int seek_search(const Index &index, size_t stored_size, enum ha_rkey_function flag, const uchar *check);
   int adjust(const Index &index, bool forward, bool (*fits)(View logical, View search));
   int resume_after_point();
 

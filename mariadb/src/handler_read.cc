@@ -47,6 +47,26 @@ int Handler::begin_read(const Index &index) {
   return 0;
 }
 
+// Keys of hashes, and of periods that may not overlap, are unique because the server looks for rows that are in the way before it writes
+// one. Whether it is doing so: for those of periods it has a record of its own.
+bool Handler::is_check(const uchar *buf) const {
+  if (lock_ != kExclusiveLock || active_->kind() == Index::kHidden) return false;
+  const KEY &key = table->key_info[active_->key_number()];
+  return key.algorithm == HA_KEY_ALG_LONG_HASH || (key.without_overlaps && buf != table->record[0] && buf != table->record[1]);
+}
+
+// Keeps others that look for the same from finding nothing as well: whoever comes later waits for the end of this transaction, and sees
+// what it has written.
+int Handler::open_check(const uchar *search) {
+  const KEY &key = table->key_info[active_->key_number()];
+  // A period has the last two columns of its key.
+  const uint parts = key.without_overlaps ? key.user_defined_key_parts - 2 : key.user_defined_key_parts;
+  size_t stored_size;
+  active_->make_search(row_key_, stored_size, search, (key_part_map{1} << parts) - 1);
+  if (const int code = fail(esker_transaction_lock_key(transaction_->get(), rows, slice(row_key_), ESKER_EXCLUSIVE))) return code;
+  return cursor_.open_newest(thd(), *transaction_, *active_);
+}
+
 // Makes the cursor ready to look at the entries from `start` to `end`. Under SERIALIZABLE nobody else may put anything there from now
 // on, and what is seen is the newest there is, behind that lock.
 int Handler::open_cursor(View start, View end) {
@@ -191,7 +211,7 @@ int Handler::adjust(const Index &index, bool forward, bool (*fits)(View, View)) 
   return 0;
 }
 
-int Handler::seek_search(const Index &index, size_t stored_size, enum ha_rkey_function flag) {
+int Handler::seek_search(const Index &index, size_t stored_size, enum ha_rkey_function flag, const uchar *check) {
   // Of a unique key that the search knows whole, the stored key is shorter than the logical one.
   const bool is_cut = stored_size < search_.size();
   key_ = search_;
@@ -234,7 +254,7 @@ int Handler::seek_search(const Index &index, size_t stored_size, enum ha_rkey_fu
     index.make_range(range_, nullptr, end_range);
     bound_ = range_.upper;
   }
-  if (const int code = open_cursor(start, bound_)) return code;
+  if (const int code = check != nullptr ? open_check(check) : open_cursor(start, bound_)) return code;
   const View lower = limit_ == kLowerLimit ? start : index.prefix();
   if (const int code = cursor_.set_bounds(lower, bound_)) return code;
   if (const int code = forward ? cursor_.seek(key_) : cursor_.seek_back(key_)) return code;
@@ -253,7 +273,7 @@ int Handler::index_read_map(uchar *buf, const uchar *key, key_part_map map, enum
       (index.is_primary() || index.is_unique_key(search_))) {
     return point_read(buf, index);
   }
-  if (const int code = seek_search(index, stored_size, flag)) return code;
+  if (const int code = seek_search(index, stored_size, flag, is_check(buf) ? key : nullptr)) return code;
   const bool forward = flag == HA_READ_KEY_EXACT || flag == HA_READ_KEY_OR_NEXT || flag == HA_READ_AFTER_KEY;
   int code = 0;
   for (;;) {
