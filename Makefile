@@ -92,3 +92,4 @@ test-mariadb-long: mariadb ## the plugin's long tests: the server's other suites
 	@scripts/mariadb/checkpoint.sh 5
 	@scripts/mariadb/limits.sh
 	@scripts/mariadb/sysbench-kill.sh 60
+	@ESKER_REQUIRE_MARIADB=1 ESKER_COMPARE_SEEDS=120-2000 cargo test --locked -p esker-lab-sql --test same_answers

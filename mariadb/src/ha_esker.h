@@ -116,6 +116,9 @@ class Handler final : public handler {
   int fail(esker_error *error) const;
   const Index &index(uint key) const { return indexes_[key] == nullptr ? *primary_ : *indexes_[key]; }
   bool has_hidden_key() const { return primary_->kind() == Index::kHidden; }
+  // What the server gives out of a sequence is never taken back: its row is written at once, apart from all transactions, read as it is by
+  // now, and locked by none; the server keeps those who use it apart.
+  bool is_sequence() const { return table->s->table_type == TABLE_TYPE_SEQUENCE; }
   // Makes the codecs anew if the table has got other index numbers.
   void follow_entry();
   int estimate_size(TableSize &size);
@@ -162,6 +165,7 @@ class Handler final : public handler {
   int lock_first_row();
   // The entry of a record that counts from a time, if rows expire.
   void make_entry(const Index &index, Bytes &key, Bytes &value, const uchar *record, View primary, uint64_t time) const;
+  int put_at_once(View key, View value);
   int put_row(View primary, const uchar *record);
   int put_entry(View key, View value);
   int remove_entry(const Index &index, View key);

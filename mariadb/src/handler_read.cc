@@ -70,6 +70,7 @@ int Handler::open_check(const uchar *search) {
 // Makes the cursor ready to look at the entries from `start` to `end`. Under SERIALIZABLE nobody else may put anything there from now
 // on, and what is seen is the newest there is, behind that lock.
 int Handler::open_cursor(View start, View end) {
+  if (is_sequence()) return cursor_.open_newest(thd(), *transaction_, *active_);
   if (transaction_->is_serializable() && lock_ != kNoLock) {
     cursor_.close();
     if (const int code = lock_scan(*active_, start, end)) return code;
@@ -124,7 +125,12 @@ int Handler::check_condition(uchar *buf) {
   if (pushed_idx_cond == nullptr || pushed_idx_cond_keyno != active_index || active_->is_primary()) return 0;
   row_format_->prepare(table, buf);
   if (!active_->read_entry(buf, cursor_.key(), cursor_.value())) return HA_ERR_INDEX_CORRUPT;
-  switch (handler_index_cond_check(this)) {
+  // The server looks at the end of the range as well, and can't where the entry has only the beginning of a column.
+  key_range *const end = end_range;
+  if (!active_->has_whole_columns()) end_range = nullptr;
+  const check_result_t result = handler_index_cond_check(this);
+  end_range = end;
+  switch (result) {
     case CHECK_POS: return 0;
     case CHECK_NEG: return kSkipped;
     case CHECK_OUT_OF_RANGE: return HA_ERR_END_OF_FILE;
@@ -432,7 +438,7 @@ Item *Handler::idx_cond_push(uint key, Item *condition) {
   if (index(key).is_primary()) return condition;
   pushed_idx_cond = condition;
   pushed_idx_cond_keyno = key;
-  in_range_check_pushed_down = true;
+  in_range_check_pushed_down = index(key).has_whole_columns();
   return nullptr;
 }
 

@@ -23,7 +23,7 @@ handler::Table_flags Handler::table_flags() const {
   Table_flags flags = HA_BINLOG_ROW_CAPABLE | HA_REC_NOT_IN_SEQ | HA_NULL_IN_KEY | HA_CAN_INDEX_BLOBS | HA_CAN_GEOMETRY |
                       HA_TABLE_SCAN_ON_INDEX | HA_CAN_VIRTUAL_COLUMNS | HA_PRIMARY_KEY_IN_READ_INDEX | HA_CAN_SQL_HANDLER |
                       HA_REQUIRES_KEY_COLUMNS_FOR_DELETE | HA_PRIMARY_KEY_REQUIRED_FOR_DELETE | HA_CRASH_SAFE |
-                      HA_CAN_ONLINE_BACKUPS | HA_ONLINE_ANALYZE | HA_CONCURRENT_OPTIMIZE;
+                      HA_CAN_ONLINE_BACKUPS | HA_CAN_TABLES_WITHOUT_ROLLBACK | HA_ONLINE_ANALYZE | HA_CONCURRENT_OPTIMIZE;
   if (table_share != nullptr && table_share->primary_key < MAX_KEY) flags |= HA_PRIMARY_KEY_REQUIRED_FOR_POSITION;
   return flags;
 }
@@ -191,6 +191,7 @@ int Handler::start_stmt(THD *thd, thr_lock_type lock_type) {
   if (lock_ == kNoLock && transaction_->is_serializable() && thd_test_options(thd, OPTION_NOT_AUTOCOMMIT | OPTION_BEGIN)) {
     lock_ = kSharedLock;
   }
+  if (is_sequence()) lock_ = kNoLock;
   return 0;
 }
 

@@ -26,7 +26,7 @@ int Handler::check_unique(const Index &index, View key) {
 
 // Rows with numbers of our own giving meet nobody, but for a scan that keeps all others out: one of them, locked, is enough for that.
 int Handler::lock_first_row() {
-  if (rows_locked_) return 0;
+  if (rows_locked_ || is_sequence()) return 0;
   row_key_.assign(primary_->prefix()).append(primary_buffer_);
   const int code = fail(esker_transaction_lock_key(transaction_->get(), rows, slice(row_key_), ESKER_EXCLUSIVE));
   rows_locked_ = code == 0;
@@ -38,11 +38,21 @@ void Handler::make_entry(const Index &index, Bytes &key, Bytes &value, const uch
   if (ttl_.is_on()) Ttl::append(value, time);
 }
 
+int Handler::put_at_once(View key, View value) {
+  static esker_write_options *const unlocked = [] {
+    esker_write_options *options = esker_write_options_create();
+    esker_write_options_set_unlocked(options, true);
+    return options;
+  }();
+  return fail(esker_db_put(db, rows, slice(key), slice(value), unlocked));
+}
+
 // The row is locked already, or nobody else can know of it.
 int Handler::put_row(View primary, const uchar *record) {
   row_key_.assign(primary_->prefix()).append(primary);
   row_format_->make(row_, record);
   if (ttl_.is_on()) Ttl::append(row_, ttl_.time_of(thd(), record));
+  if (is_sequence()) return put_at_once(row_key_, row_);
   return fail(esker_transaction_put_untracked(transaction_->get(), rows, slice(row_key_), slice(row_)));
 }
 
