@@ -45,7 +45,9 @@ ha_rows Handler::multi_range_read_info_const(uint key, RANGE_SEQ_IF *sequence, v
 ha_rows Handler::multi_range_read_info(uint key, uint ranges, uint rows, uint key_parts, uint *buffer_size, uint *mode,
                                        Cost_estimate *cost) {
   const ha_rows code = handler::multi_range_read_info(key, ranges, rows, key_parts, buffer_size, mode, cost);
-  if (code == 0) choose_batches(key, key_parts == table->key_info[key].user_defined_key_parts, mode);
+  // A join may come to a batch without keys, as all are null. Where the table has partitions the server goes on with those of the batch before
+  // then, and with none before the first.
+  if (code == 0 && table->part_info == nullptr) choose_batches(key, key_parts == table->key_info[key].user_defined_key_parts, mode);
   return code;
 }
 
