@@ -1,8 +1,9 @@
 //! The same random statements on ESKER and on InnoDB, in one server: each must give the same rows, counts and errors.
 //!
 //! A seed determines two tables and all that happens to them. `ESKER_COMPARE_SEEDS=FROM-TO` chooses the seeds; the statements of one that
-//! fails are left in `target/same-answers-SEED.sql`. ESKER reads by batches where it can, which InnoDB is not told to, nor to filter by row
-//! numbers: both have lost rows there, along virtual columns and prefixes. Hash joins take some equal texts for different in both.
+//! fails are left in `target/same-answers-SEED.sql`. InnoDB and the server have lost rows by some ways, which these statements don't take
+//! there: joins by batches of keys, filters of row numbers, and keys of virtual columns (InnoDB stores them; ESKER does the one and the
+//! other). Hash joins, which take some equal texts for different, are off for both.
 //!
 //! Without a server (`make mariadb`) there is nothing to test; `ESKER_REQUIRE_MARIADB=1` makes that a failure.
 
@@ -114,8 +115,9 @@ struct Run<'a> {
 impl Run<'_> {
     /// Runs a statement on both; what they differ in, if they do.
     fn both(&mut self, statement: String) -> Result<(), String> {
-        let clients = [&mut self.esker, &mut self.innodb];
-        let [esker, innodb] = clients.map(|client| comparable(&statement, client.answer(&statement)));
+        let esker = comparable(&statement, self.esker.answer(&statement));
+        let stored = statement.replace(" VIRTUAL", " STORED");
+        let innodb = comparable(&statement, self.innodb.answer(&stored));
         let message = format!("{statement}\nESKER  {esker:?}\nInnoDB {innodb:?}\n");
         self.done.push(statement);
         if esker == innodb { Ok(()) } else { Err(message) }
