@@ -55,7 +55,11 @@ int Handler::info(uint flag) {
     uint64_t next;
     if (share_->peek_auto_increment(next) == 0) stats.auto_increment_value = next;
   }
-  if ((flag & HA_STATUS_ERRKEY) != 0) errkey = transaction_ == nullptr ? MAX_KEY : transaction_->duplicate_key(table->s);
+  if ((flag & HA_STATUS_ERRKEY) != 0) {
+    // A partition that the statement does not use is asked, too.
+    const Transaction *transaction = Transaction::find(thd());
+    errkey = transaction == nullptr ? MAX_KEY : transaction->duplicate_key(table->s);
+  }
   return 0;
 }
 
