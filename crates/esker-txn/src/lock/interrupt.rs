@@ -25,7 +25,7 @@ impl Interrupter {
     /// The lock that is waited for is refused, with [`Interrupted`](esker::ErrorKind::Interrupted); so is each that would have to be
     /// waited for from now on.
     pub fn request(&self) {
-        self.0.is_requested.store(true, Ordering::Release);
+        self.0.is_requested.swap(true, Ordering::AcqRel);
         // Who sits down behind this line sees the request.
         let seat = self.0.seat.lock().clone();
         if let Some(seat) = seat {
@@ -35,9 +35,11 @@ impl Interrupter {
         }
     }
 
-    /// Lets waits go on as if nobody had asked.
+    /// Lets waits go on as if nobody had asked. What those who asked before did before that is seen from here on, so that who looks
+    /// behind this for a reason to give up finds theirs.
     pub fn clear(&self) {
-        self.0.is_requested.store(false, Ordering::Release);
+        // A store alone would not wait for what it overwrites.
+        self.0.is_requested.swap(false, Ordering::AcqRel);
     }
 
     /// Whether waits are refused.

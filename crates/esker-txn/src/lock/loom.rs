@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use esker::sync::{AtomicU64, Ordering};
+use esker::sync::{AtomicBool, AtomicU64, Ordering};
 use esker::{ErrorKind, KeyOrder, Result};
 use esker_env::Clock;
 
@@ -378,6 +378,26 @@ fn an_interruption_ends_every_wait() {
         writer.join().expect("the writer");
         model.end(holder);
         model.check_empty();
+    });
+}
+
+/// As a database server does it: the reason is told first, and who begins a statement clears what an earlier one was asked.
+#[test]
+fn an_interruption_that_is_cleared_has_told_its_reason() {
+    ::loom::model(|| {
+        let interrupter = locks(1).interrupter();
+        let is_killed = Arc::new(AtomicBool::new(false));
+        let killer = {
+            let (interrupter, is_killed) = (interrupter.clone(), Arc::clone(&is_killed));
+            ::loom::thread::spawn(move || {
+                is_killed.store(true, Ordering::Relaxed);
+                interrupter.request();
+            })
+        };
+        interrupter.clear();
+        let is_seen = is_killed.load(Ordering::Relaxed);
+        killer.join().expect("the killer");
+        assert!(is_seen || interrupter.is_requested());
     });
 }
 
